@@ -8,8 +8,12 @@ from datetime import UTC, datetime
 from io import TextIOWrapper
 from pathlib import Path
 
+from django.conf import settings
+
 from cluster.runtime.clock import SystemClock
 from cluster.runtime.embedded import open_private
+
+_LOCK = "up.lock"
 
 
 class CannotStart(Exception):
@@ -22,7 +26,7 @@ def alone_in(data_dir: Path, what: str) -> Iterator[None]:
 
     Raises CannotStart while another process holds it.
     """
-    lock = TextIOWrapper(open_private(data_dir / "up.lock"))
+    lock = TextIOWrapper(open_private(data_dir / _LOCK))
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -41,3 +45,25 @@ def alone_in(data_dir: Path, what: str) -> Iterator[None]:
     finally:
         lock.truncate(0)
         lock.close()
+
+
+def server_address() -> str:
+    """Where this record's server is reached, for commands that a shell elsewhere may have begun.
+
+    What the environment says; else what `up` holds its data directory with, whose port such a
+    shell need not know; else the settings' own.
+    """
+    if os.environ.get("BIVOUAC_PUBLIC_URL"):
+        return str(settings.BIVOUAC_PUBLIC_URL)
+    return _told_by_up(Path(settings.BIVOUAC_DATA_DIR)) or str(settings.BIVOUAC_PUBLIC_URL)
+
+
+def _told_by_up(data_dir: Path) -> str:
+    """The address of the `up` that runs there; "": none does."""
+    with contextlib.suppress(OSError), (data_dir / _LOCK).open() as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            first = lock.read().partition(" ")[0]
+            return first if first.startswith("http") else ""
+    return ""

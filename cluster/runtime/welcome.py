@@ -76,7 +76,7 @@ def prepare_record(data_dir: Path, *, has_agent: bool) -> Welcome:
     _write_exports(data_dir / "env", address, token)
     return Welcome(
         address=address,
-        login_link=_administrators_link(),
+        login_link=_administrators_link(address),
         token=token,
         env_file=data_dir / "env",
         join_token=_join_token(data_dir / "join-token"),
@@ -98,29 +98,29 @@ def _api_secret(env_file: Path) -> str:
     return create_token(the_store(), asked, by=BY_COMMAND, now=now, ids=RandomIDs()).secret
 
 
-def login_link_for(username: str, *, now: int) -> str:
-    """A link that signs an account in once. Raises UnknownUser."""
+def login_link_for(username: str, address: str, *, now: int) -> str:
+    """A link to the server there that signs an account in once. Raises UnknownUser."""
     user = get_user_model().objects.filter(username=username).first()
     if user is None:
         raise UnknownUser(f"there is no account {username!r}")
     if not user.is_active:
         raise UnknownUser(f"the account {username!r} is switched off")
-    return _link(user.pk, now)
+    return _link(user.pk, address, now)
 
 
-def _administrators_link() -> str:
+def _administrators_link(address: str) -> str:
     user, _ = get_user_model().objects.get_or_create(
         username=ADMINISTRATOR, defaults={"is_staff": True, "is_superuser": True}
     )
     if not user.password:
         user.set_unusable_password()
         user.save()
-    return _link(user.pk, SystemClock().now())
+    return _link(user.pk, address, SystemClock().now())
 
 
-def _link(user_id: int, now: int) -> str:
+def _link(user_id: int, address: str, now: int) -> str:
     secret = create_login(the_store(), user_id, now=now, valid_for=LOGIN_VALID_NS)
-    return f"{settings.BIVOUAC_PUBLIC_URL}/login/once/{secret}"
+    return f"{address}/login/once/{secret}"
 
 
 def _join_token(file: Path) -> str:

@@ -3,7 +3,6 @@
 from argparse import ArgumentTypeError
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from cluster.agent.joining import join_command
@@ -16,6 +15,7 @@ from cluster.management.terminal import (
     table_text,
 )
 from cluster.runtime.clock import SystemClock
+from cluster.runtime.data_lock import server_address
 from cluster.store.join_tokens import (
     UNLIMITED,
     JoinToken,
@@ -71,7 +71,7 @@ def _create(options: dict[str, Any]) -> str:
     token = add_join_token(
         secret, name=options["name"], now=now, expires=expires, uses=options["uses"]
     )
-    command = join_command(settings.BIVOUAC_PUBLIC_URL, secret)
+    command = join_command(server_address(), secret)
     if options["json"]:
         told = {"Token": secret, "Command": command.text, "Warning": command.warning}
         return json_text(_form(token) | told)

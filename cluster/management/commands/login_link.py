@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from cluster.management.terminal import CommandWithExamples, instant_json, instant_words, json_text
 from cluster.runtime.clock import SystemClock
+from cluster.runtime.data_lock import server_address
 from cluster.runtime.welcome import ADMINISTRATOR, LOGIN_VALID_NS, UnknownUser, login_link_for
 
 _EXAMPLES = """\
@@ -35,9 +35,9 @@ class Command(CommandWithExamples):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Make and print it."""
-        now = SystemClock().now()
+        now, address = SystemClock().now(), server_address()
         try:
-            link = login_link_for(options["user"], now=now)
+            link = login_link_for(options["user"], address, now=now)
         except UnknownUser as error:
             raise CommandError(str(error)) from None
         expires = now + LOGIN_VALID_NS
@@ -47,5 +47,5 @@ class Command(CommandWithExamples):
             return
         self.stdout.write(
             f"{link}\nSigns {options['user']} in once, until {instant_words(expires)}, while"
-            f" Bivouac runs at {settings.BIVOUAC_PUBLIC_URL}."
+            f" Bivouac runs at {address}."
         )

@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from cluster.operations.acl_rights import bearer_of
+from cluster.runtime.data_lock import alone_in
 from cluster.store.join_tokens import add_join_token, list_join_tokens, use_join_token
 from cluster.store.tokens import find_token
 from scheduler.state.nouns import ACL_POLICIES
@@ -113,6 +114,30 @@ def test_a_join_token_tells_its_uses_and_how_many_joined(store):
     assert not use_join_token(made["Token"], "n-1", now=NOW)
     with pytest.raises(CommandError, match="no join token is called"):
         said("join-token", "revoke", made["ID"])
+
+
+def test_commands_name_the_address_that_the_server_really_has(
+    store, settings, tmp_path, monkeypatch
+):
+    monkeypatch.delenv("BIVOUAC_PUBLIC_URL", raising=False)
+    get_user_model().objects.create_user("kim")
+    settings.BIVOUAC_DATA_DIR = tmp_path
+
+    def named():
+        made = told("join-token", "create")["Command"].split()
+        link = told("login-link", "--user", "kim")["Link"].partition("/login/")[0]
+        return made[made.index("--join") + 1], link
+
+    usual = settings.BIVOUAC_PUBLIC_URL
+    assert named() == (usual, usual)
+    with alone_in(tmp_path, "http://127.0.0.1:5646"):
+        assert named() == ("http://127.0.0.1:5646", "http://127.0.0.1:5646")
+        monkeypatch.setenv("BIVOUAC_PUBLIC_URL", usual)
+        assert named() == (usual, usual)
+    monkeypatch.delenv("BIVOUAC_PUBLIC_URL")
+    with alone_in(tmp_path, "a restore"):
+        assert named() == (usual, usual)
+    assert named() == (usual, usual)
 
 
 def test_a_join_token_renewed_keeps_its_count(store):
