@@ -7,7 +7,7 @@ that could be measured.
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import psutil
@@ -222,10 +222,12 @@ def core_times() -> list[CoreTimes]:
     return found
 
 
-def _read(asked: Iterable[tuple[Key, Driver, Handle]]) -> dict[Key, TaskReading]:
+def _read(asked: Sequence[tuple[Key, Driver, Handle]]) -> dict[Key, TaskReading]:
     """One pass over the processes for all tasks; a driver that fails tells nothing this time."""
+    found: dict[Key, TaskReading] = {}
+    if not asked:
+        return found
     table = ProcessTable()
-    found = {}
     for key, driver, handle in asked:
         try:
             reading = driver.measure(handle, table)

@@ -178,7 +178,7 @@ class KeptProcesses(ABC):
             return None
         # The process beside a task adopts what the task leaves behind.
         keeper = run.process.supervisor_pid
-        return read_task(processes.below(keeper), keeper, run.group)
+        return read_task(processes, processes.below(keeper), keeper, run.group)
 
     def forget(self, handle: Handle) -> None:
         """Stop watching; the task itself is left alone."""

@@ -13,52 +13,50 @@ import psutil
 
 from cluster.agent.control_groups import ControlGroup, GroupOf1
 from cluster.agent.drivers.driver import CgroupReading, ProcessReading, TaskReading
+from cluster.agent.drivers.process_table import PROCESSES, ProcessTable
 
 CGROUPS = Path("/sys/fs/cgroup")
-PROCESSES = Path("/proc")
 _MICRO, _NANO = 1_000_000, 1_000_000_000
 
 
 def read_task(
-    pids: Collection[int], keeper: int, own: ControlGroup | None = None
+    table: ProcessTable, pids: Collection[int], keeper: int, own: ControlGroup | None = None
 ) -> TaskReading | None:
     """The counters of these processes; None once all of them are gone.
 
     `keeper` is the process beside the task, which adopts and buries what the task leaves behind;
     `own` the control group that was made for the task.
     """
-    processes = {pid: each for pid in pids if (each := read_process(pid)) is not None}
+    processes = {pid: each for pid in pids if (each := read_process(table, pid)) is not None}
     if not processes:
         return None
-    kept = read_process(keeper) or ProcessReading()
+    kept = table.counters(keeper)
     every = processes.values()
     if isinstance(own, GroupOf1):
         counted = read_group_of_1(own)
     else:
         group = group_of(pids)
         counted = None if group is None else read_group(group)
+    user_s, system_s = (kept.ended_user_s, kept.ended_system_s) if kept else (0.0, 0.0)
     return TaskReading(
-        user_s=kept.ended_user_s + sum(each.user_s + each.ended_user_s for each in every),
-        system_s=kept.ended_system_s + sum(each.system_s + each.ended_system_s for each in every),
+        user_s=user_s + sum(each.user_s + each.ended_user_s for each in every),
+        system_s=system_s + sum(each.system_s + each.ended_system_s for each in every),
         processes=processes,
         cgroup=counted,
     )
 
 
-def read_process(pid: int) -> ProcessReading | None:
-    """The counters of one process; None once it is gone."""
-    try:
-        process = psutil.Process(pid)
-        with process.oneshot():
-            times, memory = process.cpu_times(), process.memory_info()
-    except psutil.Error:
+def read_process(table: ProcessTable, pid: int) -> ProcessReading | None:
+    """The counters of one process; None where there was none."""
+    found = table.counters(pid)
+    if found is None:
         return None
     return ProcessReading(
-        user_s=times.user,
-        system_s=times.system,
-        ended_user_s=times.children_user,
-        ended_system_s=times.children_system,
-        rss=memory.rss,
+        user_s=found.user_s,
+        system_s=found.system_s,
+        ended_user_s=found.ended_user_s,
+        ended_system_s=found.ended_system_s,
+        rss=found.rss,
         swap=_swap_of(pid) if _has_swap() else 0,
     )
 

@@ -207,7 +207,7 @@ class DockerDriver:
         if run is None or not run.pid:
             return None
         # Nobody beside the container buries its processes: none is counted as the keeper.
-        return read_task([run.pid, *processes.below(run.pid)], 0)
+        return read_task(processes, [run.pid, *processes.below(run.pid)], 0)
 
     async def leave_network(self, alloc_id: str) -> None:
         """Remove what holds the network of that allocation for its containers."""

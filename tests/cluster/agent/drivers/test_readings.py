@@ -6,6 +6,7 @@ need not have any.
 
 import os
 
+import psutil
 import pytest
 
 from cluster.agent.drivers.process_table import ProcessTable
@@ -68,9 +69,37 @@ def test_a_group_without_controllers_counts_nothing(tmp_path):
 
 
 def test_a_process_that_is_gone_is_not_counted():
-    assert read_process(2**22 + 1) is None
-    assert read_task((2**22 + 1,), os.getpid()) is None
+    table = ProcessTable()
+    assert read_process(table, 2**22 + 1) is None
+    assert read_task(table, (2**22 + 1,), os.getpid()) is None
 
 
 def test_a_process_is_found_below_the_one_that_started_it():
     assert os.getpid() in ProcessTable().below(os.getppid())
+
+
+def test_the_table_tells_of_a_process_what_the_library_tells(tmp_path):
+    mine = psutil.Process()
+    # Without `/proc` the library is asked.
+    for table in (ProcessTable(), ProcessTable(tmp_path)):
+        found, times = table.counters(os.getpid()), mine.cpu_times()
+        assert found.parent == os.getppid()
+        assert found.user_s == pytest.approx(times.user, abs=1.0)
+        assert found.system_s == pytest.approx(times.system, abs=1.0)
+        assert found.ended_user_s == pytest.approx(times.children_user, abs=0.1)
+        assert found.rss == pytest.approx(mine.memory_info().rss, rel=0.1)
+
+
+def test_a_name_with_brackets_and_what_is_no_process_confuse_nobody(tmp_path):
+    for name, line in (
+        ("self", "1 (x) S"),
+        ("7", "7 (a) b) (c) S 3 " + " ".join(map(str, range(5, 60)))),
+        ("8", "8 (cut"),
+        ("net", ""),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "stat").write_text(line)
+    table = ProcessTable(tmp_path)
+    tick, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
+    assert table.counters(7) == (3, 14 / tick, 15 / tick, 16 / tick, 17 / tick, 24 * page)
+    assert (table.below(3), table.counters(8)) == ([7], None)
