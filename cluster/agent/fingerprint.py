@@ -31,6 +31,14 @@ MAX_DYNAMIC_PORT = 32000
 
 _ARCHITECTURES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 _UNSIGNALABLE = frozenset({"SIGRTMIN", "SIGRTMAX", "SIGCLD", "SIGPOLL"})
+#: What tasks can be sent; a job that names another signal waits for a node that has it. By every
+#: name, as the reference tells them: SIGIOT is SIGABRT.
+SIGNALS = ",".join(
+    sorted(
+        name for name in signal.Signals.__members__
+        if name.startswith("SIG") and name not in _UNSIGNALABLE
+    )
+)  # fmt: skip
 
 
 def attributes_of_machine(alloc_dir: Path) -> dict[str, str]:
@@ -115,9 +123,7 @@ def _host() -> dict[str, str]:
         "kernel.arch": platform.machine(),
         "os.name": release.get("ID", platform.system().lower()),
         "os.version": release.get("VERSION_ID", ""),
-        "os.signals": ",".join(
-            sorted(entry.name for entry in signal.Signals if entry.name not in _UNSIGNALABLE)
-        ),
+        "os.signals": SIGNALS,
         "os.cgroups.version": str(version_here() or ""),
         **({"kernel.landlock": f"v{landlock.version()}"} if landlock.version() else {}),
         "unique.hostname": socket.gethostname(),

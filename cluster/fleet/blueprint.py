@@ -9,7 +9,7 @@ import itertools
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from cluster.agent.fingerprint import MAX_DYNAMIC_PORT, MIN_DYNAMIC_PORT
+from cluster.agent.fingerprint import MAX_DYNAMIC_PORT, MIN_DYNAMIC_PORT, SIGNALS
 from cluster.versions import REFERENCE_VERSION
 from scheduler.structs.network import NetworkResource, NodeNetwork, NodeNetworkAddress
 from scheduler.structs.node import (
@@ -25,7 +25,6 @@ from scheduler.structs.node import (
 Item = TypeVar("Item")
 
 _MHZ_PER_CORE = 2500
-_SIGNALS = "SIGABRT,SIGALRM,SIGCONT,SIGHUP,SIGINT,SIGKILL,SIGQUIT,SIGTERM,SIGUSR1,SIGUSR2"
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ def _attributes(name: str, cpu: int, memory: int, drivers: tuple[str, ...]) -> d
         "nomad.service_discovery": "true",
         SIMULATED: "true",
         "os.name": "simulated",
-        "os.signals": _SIGNALS,
+        "os.signals": SIGNALS,
         "unique.hostname": name,
         **{f"driver.{driver}": "1" for driver in drivers},
     }

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import psutil
 
+from cluster.agent.drivers.kept_process import signal_number
 from cluster.agent.fingerprint import attributes_of_machine, volume_of
 from cluster.agent.processor_layout import processor_layout
+from cluster.fleet.blueprint import FleetOptions, members_of
 
 MOUNTS = """\
 overlay / overlay rw 0 0
@@ -52,6 +54,17 @@ def test_both_kinds_of_cores_of_a_hybrid_processor_are_told(tmp_path):
         "cpu.frequency.performance": "3000",
         "cpu.frequency.efficiency": "2100",
     }
+
+
+def test_a_node_tells_signals_by_every_name(tmp_path):
+    told = attributes_of_machine(tmp_path)["os.signals"].split(",")
+    # Those that jobs name to end a web server, and another name of one.
+    assert {"SIGIOT", "SIGABRT", "SIGQUIT", "SIGWINCH", "SIGUSR2"} <= set(told)
+    assert all(signal_number(name) for name in told)
+    assert (
+        members_of(FleetOptions(nodes=1), "key")[0].node.attributes["os.signals"].split(",")
+        == told
+    )
 
 
 def test_the_volume_is_the_device_that_holds_the_directory(tmp_path):
