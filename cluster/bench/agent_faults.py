@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cluster.agent.secret_mounts import unmount_below
 from cluster.bench.agent_rig import SECOND, Rig
 from cluster.bench.scenario import Figures, WrongCount, require
 from cluster.runtime.clock import SystemClock
@@ -22,12 +23,14 @@ SLEEP = "exec sleep 86400"
 #: Leaves its session, its group and its parent, and a dead child behind, again and again.
 RUNAWAY = (
     "i=0; while [ $i -lt 20 ]; do i=$((i+1));"
-    " (setsid sh -c 'setsid sleep 86400 & exec sleep 86400' &) ; (true &) ; done; exec sleep 86400"
+    " (setsid sh -c 'setsid sleep 86400 & exec sleep 86400' &) ; (true &) ; done; exec yes"
 )
 #: Within a control group that ends it at its limit of processes.
 BOMB = "b() { b | b & }; b; while :; do sleep 1; done"
 BOMB_LIMIT = 48
 MANY = 200
+#: What an agent with so many tasks may hold.
+MOST_MB = 150
 MIB = 1024 * 1024
 _CLOCK = SystemClock()
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -39,7 +42,7 @@ class Skipped(Exception):
 
 def kill(rig: Rig, _scale: float) -> Figures:
     """`kill -9` of the agent, five times, the last while one task ends and one is submitted."""
-    rig.submit("stays", SLEEP, count=5)
+    rig.submit("stays", SLEEP, count=5, driver=_best_driver())
     rig.submit("ends", "while [ ! -e $NOMAD_ALLOC_DIR/go ]; do sleep 0.1; done; exit 3")
     (ends,) = rig.running("ends")
     rig.running("stays", 5)
@@ -70,10 +73,12 @@ def kill(rig: Rig, _scale: float) -> Figures:
 
 def reboot(rig: Rig, _scale: float) -> Figures:
     """All processes gone, another boot id: each task runs again, once, in the same allocation."""
-    rig.submit("stays", SLEEP, count=5)
+    rig.submit("stays", SLEEP, count=5, driver=_best_driver())
     before = {each["ID"] for each in rig.running("stays", 5)}
     started = rig.started("stays")
     rig.agent.end_all()
+    # What was in memory is gone with the machine.
+    unmount_below(rig.agent.directory)
     other = rig.stack.data_dir / "boot-id"
     other.write_text("00000000-0000-4000-8000-000000000000\n")
     rig.agent.prefix = [
@@ -233,6 +238,8 @@ def many(rig: Rig, scale: float) -> Figures:
     rig.check()
     time.sleep(20 * min(1.0, scale))
     cost = _at_rest(rig, max(5.0, 60 * scale))
+    if cost["agent_pss_mb"] > MOST_MB:
+        raise WrongCount(f"the agent has {cost['agent_pss_mb']:.0f} MiB, {MOST_MB} are its limit")
     rig.stop("many")
     began = _CLOCK.monotonic()
     rig.until(lambda: not rig.agent.census().keepers, "all ended", 240)
@@ -241,13 +248,22 @@ def many(rig: Rig, scale: float) -> Figures:
 
 
 def runaway(rig: Rig, _scale: float) -> Figures:
-    """Processes that leave session, group and parent, and corpses: none outlives its task."""
+    """Processes that leave session, group and parent, corpses, and output without end.
+
+    No process outlives its task, nobody is left unburied, and no log is longer than it may be.
+    """
     rig.submit("runaway", RUNAWAY)
     (alloc,) = rig.running("runaway")
     rig.until(lambda: rig.agent.census().processes[alloc["ID"]] > 40, "they ran away")
     most = rig.agent.census().processes[alloc["ID"]]
+    logs = rig.agent.directory / "alloc" / alloc["ID"] / "alloc" / "logs"
+    rig.until(lambda: not (logs / "task.stdout.0").exists(), "its first log is full and gone")
     rig.check()
     require("corpses below the agent", rig.agent.corpses(), 0)
+    rig.until(lambda: not rig.agent.census().corpses, "what ended is buried")
+    longest = max(path.stat().st_size for path in logs.glob("task.stdout.*"))
+    if longest > MIB:
+        raise WrongCount(f"a log has {longest} bytes, {MIB} are its limit")
     rig.stop("runaway")
     rig.until(
         lambda: not (found := rig.agent.census()).keepers and not found.orphans, "all ended", 30
@@ -262,20 +278,24 @@ def bomb(rig: Rig, _scale: float) -> Figures:
     rig.submit("stays", SLEEP)
     rig.running("stays")
     before = rig.started("stays")
-    rig.submit("bomb", BOMB, config={"pids_limit": BOMB_LIMIT})
-    (alloc,) = rig.running("bomb")
-    most = 0
-    for _ in range(15):
-        time.sleep(0.2)
-        most = max(most, rig.agent.census().processes[alloc["ID"]])
-    if not BOMB_LIMIT // 2 < most <= BOMB_LIMIT:
-        raise WrongCount(f"the bomb had {most} processes, at most {BOMB_LIMIT} are its limit")
-    if rig.started("stays") != before or not rig.agent.is_running:
-        raise WrongCount("something beside the bomb was hit")
-    rig.stop("bomb")
-    rig.until(lambda: not rig.agent.census().keepers[alloc["ID"]], "it ends", 30)
+    figures = {}
+    for driver in ("raw_exec", "exec"):
+        name = f"bomb-{driver}"
+        rig.submit(name, BOMB, driver=driver, config={"pids_limit": BOMB_LIMIT})
+        (alloc,) = rig.running(name)
+        most = 0
+        for _ in range(15):
+            time.sleep(0.2)
+            most = max(most, rig.agent.census().processes[alloc["ID"]])
+        if not BOMB_LIMIT // 2 < most <= BOMB_LIMIT:
+            raise WrongCount(f"{name} had {most} processes, at most {BOMB_LIMIT} are its limit")
+        if rig.started("stays") != before or not rig.agent.is_running:
+            raise WrongCount(f"something beside {name} was hit")
+        rig.stop(name)
+        rig.until(partial(_has_ended, rig, alloc["ID"]), "it ends", 30)
+        figures[f"{driver}_processes"] = float(most)
     rig.check()
-    return {"processes": float(most)}
+    return figures
 
 
 FAULTS: dict[str, Callable[[Rig, float], Figures]] = {
@@ -289,6 +309,11 @@ FAULTS: dict[str, Callable[[Rig, float], Figures]] = {
     "runaway": runaway,
     "bomb": bomb,
 }
+
+
+def _best_driver() -> str:
+    """What has more to lose: root, namespaces and groups of its own."""
+    return "exec" if os.geteuid() == 0 else "raw_exec"
 
 
 def _at_rest(rig: Rig, seconds: float) -> Figures:
@@ -311,6 +336,10 @@ def _same(now: dict[str, str], before: dict[str, str]) -> bool:
 def _states(rig: Rig, job_id: str) -> list[dict[str, Any]]:
     """Of the job's tasks, as far as the agent has told of them."""
     return [each["TaskStates"]["task"] for each in rig.allocations(job_id) if each["TaskStates"]]
+
+
+def _has_ended(rig: Rig, alloc_id: str) -> bool:
+    return not rig.agent.census().keepers[alloc_id]
 
 
 def _is_delayed(rig: Rig, job_id: str) -> bool:

@@ -43,6 +43,8 @@ class Census:
     keepers: Counter[str] = field(default_factory=Counter)
     #: By allocation: processes of its tasks.
     processes: Counter[str] = field(default_factory=Counter)
+    #: Those among them that have ended and were not buried.
+    corpses: Counter[str] = field(default_factory=Counter)
     #: Processes that no process beside a task answers for.
     orphans: list[int] = field(default_factory=list)
     #: Names of control groups of its allocations.
@@ -80,6 +82,7 @@ class RealAgent:
         }
         self.prefix = [*prefix]
         self._process: subprocess.Popen[bytes] | None = None
+        self._seen: set[str] = set()
 
     def start(self) -> None:
         """Start it; see `Rig.ready`."""
@@ -108,8 +111,7 @@ class RealAgent:
     def end(self, number: signal.Signals = signal.SIGKILL) -> None:
         """End the agent alone; its tasks run on."""
         if self._process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.send_signal(number)
+            self._process.send_signal(number)
             self._process.wait(30)
 
     def end_all(self) -> None:
@@ -130,10 +132,12 @@ class RealAgent:
         for keeper in self._keepers():
             alloc_id = self._alloc_of(keeper)
             with contextlib.suppress(psutil.Error):
-                below = {each.pid for each in keeper.children(recursive=True)}
+                below = keeper.children(recursive=True)
                 found.keepers[alloc_id] += 1
                 found.processes[alloc_id] += len(below)
-                answered |= below
+                answered |= {each.pid for each in below}
+                if dead := _corpses(below):
+                    found.corpses[alloc_id] += dead
         # What began after the keepers were looked at belongs to one of them as a rule.
         found.orphans = [
             process.pid
@@ -145,8 +149,7 @@ class RealAgent:
     def corpses(self) -> int:
         """Dead children that the agent has not buried."""
         with contextlib.suppress(psutil.Error):
-            below = psutil.Process(self.pid).children()
-            return sum(each.status() == psutil.STATUS_ZOMBIE for each in below)
+            return _corpses(psutil.Process(self.pid).children())
         return 0
 
     def cost(self) -> tuple[float, float]:
@@ -189,8 +192,7 @@ class RealAgent:
 
     def _tasks(self) -> list[psutil.Process]:
         """Every process with the environment of a task of this agent."""
-        here = str(self.directory)
-        known = {path.name for path in (self.directory / "alloc").glob("*")}
+        here, known = str(self.directory), self._known()
         found = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
@@ -200,22 +202,25 @@ class RealAgent:
                     found.append(process)
         return found
 
+    def _known(self) -> set[str]:
+        """Its allocations, those among them whose files are gone since they were looked at."""
+        self._seen |= {path.name for path in (self.directory / "alloc").glob("*")}
+        return self._seen
+
     def _groups(self) -> set[str]:
-        """Control groups of allocations that have files here."""
+        """Control groups of its allocations."""
         try:
             parents = control_groups().parents.values()
         except NoControlGroups:
             return set()
-        found = (path.name for parent in parents for path in parent.iterdir() if path.is_dir())
-        known = {path.name for path in (self.directory / "alloc").glob("*")}
-        return {name for name in found if name.partition(".")[0] in known}
+        names = {path.name for parent in parents for path in parent.iterdir() if path.is_dir()}
+        return {name for name in names if name.partition(".")[0] in self._known()}
 
     def _remove_groups(self) -> None:
         with contextlib.suppress(NoControlGroups):
-            known = {path.name for path in (self.directory / "alloc").glob("*")}
             for parent in control_groups().parents.values():
                 for path in parent.iterdir():
-                    if path.is_dir() and path.name.partition(".")[0] in known:
+                    if path.is_dir() and path.name.partition(".")[0] in self._known():
                         with contextlib.suppress(OSError):
                             path.rmdir()
 
@@ -231,12 +236,18 @@ class Rig:
     def close(self) -> None:
         """Stop what runs, then the agent."""
         if self.agent.is_running:
-            for job in self.get("/v1/jobs"):
-                self._client.delete(f"/v1/job/{job['ID']}", params={"purge": "true"})
+            self.purge_all()
             with contextlib.suppress(WrongCount):
                 self.until(lambda: not self.agent.census().keepers, "every task ended", 30)
         self.agent.end_all()
         self._client.close()
+
+    def purge_all(self) -> None:
+        """Stop and forget every job, and have the node delete what has ended."""
+        for job in self.get("/v1/jobs"):
+            self._client.delete(f"/v1/job/{job['ID']}", params={"purge": "true"})
+        self._client.put("/v1/system/gc")
+        self._client.get("/v1/client/gc", params={"node_id": self.node()["ID"]})
 
     def get(self, path: str) -> Any:
         """What the server says. Raises httpx.HTTPError."""
@@ -295,8 +306,8 @@ class Rig:
 
     def started(self, job_id: str) -> dict[str, str]:
         """When the task of each running allocation began."""
-        found = self.allocations(job_id, "running")
-        return {each["ID"]: each["TaskStates"]["task"]["StartedAt"] for each in found}
+        running = self.allocations(job_id, "running")
+        return {each["ID"]: each["TaskStates"]["task"]["StartedAt"] for each in running}
 
     def node(self) -> dict[str, Any]:
         """The agent's node; {} before it is known."""
@@ -371,6 +382,15 @@ def rig(
         finally:
             made.close()
             shutil.rmtree(real.directory, ignore_errors=True)
+
+
+def _corpses(processes: list[psutil.Process]) -> int:
+    """How many of them have ended and were not buried; what is gone by now was."""
+    found = 0
+    for each in processes:
+        with contextlib.suppress(psutil.Error):
+            found += each.status() == psutil.STATUS_ZOMBIE
+    return found
 
 
 def _run_of(words: list[str]) -> str:

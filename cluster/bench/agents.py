@@ -16,6 +16,7 @@ from typing import Any
 from django.conf import settings
 
 from cluster.bench.agent_faults import FAULTS, Skipped
+from cluster.bench.agent_remains import require_nothing_left
 from cluster.bench.agent_rig import Rig, rig
 from cluster.bench.scenario import Figures, Options, WrongCount
 
@@ -33,13 +34,20 @@ def run(options: Options) -> Figures:
     figures: Figures = {}
     for name in [options.only] if options.only else FAULTS:
         try:
-            with surroundings(name) as made:
-                found = FAULTS[name](made, options.scale)
+            found = befall(name, options.scale)
         except Skipped as why:
             sys.stderr.write(f"{name}: not tried: {why}\n")
             found = {"tried": -1.0}
         figures |= {f"{name}_{key}": value for key, value in found.items()}
     return figures
+
+
+def befall(name: str, scale: float) -> Figures:
+    """One fault, and that its tasks leave nothing behind. Raises WrongCount and Skipped."""
+    with surroundings(name) as made:
+        found = FAULTS[name](made, scale)
+        require_nothing_left(made)
+        return found
 
 
 @contextlib.contextmanager

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from cluster.bench import agents
 from cluster.bench.agent_faults import FAULTS, Skipped
-from cluster.bench.agents import surroundings
 
 pytestmark = [
     pytest.mark.live,
@@ -24,8 +24,7 @@ SCALE = {"away": 1 / 180}
 
 def befall(name: str) -> dict[str, float]:
     try:
-        with surroundings(name) as rig:
-            return FAULTS[name](rig, SCALE.get(name, 0.1))
+        return agents.befall(name, SCALE.get(name, 0.1))
     except Skipped as why:
         pytest.skip(str(why))
 
