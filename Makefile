@@ -1,7 +1,9 @@
 # Two commands: `make up` runs Bivouac, `make test` proves it. `make setup` prepares both without starting anything.
-# The first that runs (a version manager's shim may not) and is new enough; 3.12 and 3.11 have an embedded Redis.
-PYTHON ?= $(shell for p in python3.12 python3.11 python3 python3.13 python3.14; do \
-  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+# The first that runs (a version manager's shim may not), can make an environment and is new enough; 3.12 and 3.11 have an
+# embedded Redis. The distribution's own comes first: it is built optimized by profiles, a version manager's mostly is not.
+PYTHONS := /usr/bin/python3.12 /usr/bin/python3.11 python3.12 python3.11 python3 python3.13 python3.14
+PYTHON ?= $(shell for p in $(PYTHONS); do \
+  $$p -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
 

@@ -4,6 +4,8 @@ The real parts, on one thread and in the order in which processes would do it: a
 on a cluster of ten nodes, delivered, decided about, judged, committed and acked.
 """
 
+from pathlib import Path
+
 import pytest
 import redis
 from django.db import connections
@@ -43,6 +45,8 @@ from tests.patience import PATIENCE_S
 MOST_STATEMENTS = {"register": 23, "leader": 8, "worker": 8, "applier": 30}
 MOST_COMMANDS = {"rpush": 7, "blpop": 8, "lpop": 8}
 MOST_LOG_BYTES = 4500
+#: What the two commits write to SQLite's log; it grows a little with the record.
+MOST_WRITTEN_BYTES = 200_000
 TRANSACTIONS = ("BEGIN", "COMMIT", "PRAGMA")
 CLOCK = SystemClock()
 
@@ -203,6 +207,8 @@ def test_one_small_job_costs_what_it_did(cluster, redis_url, monkeypatch):
     one_job(cluster, counted, 1)
     client = redis.Redis.from_url(redis_url)
     before, index = client.info("commandstats"), cluster.store.index
+    log = Path(f"{connections[cluster.store.alias].settings_dict['NAME']}-wal")
+    written = log.stat().st_size
     counted.by.clear()
     counted.transactions = 0
     one_job(cluster, counted, 2)
@@ -220,5 +226,6 @@ def test_one_small_job_costs_what_it_did(cluster, redis_url, monkeypatch):
     with connections[cluster.store.alias].cursor() as cursor:
         cursor.execute('SELECT SUM(size) FROM event WHERE "index" > %s', (index,))
         assert cursor.fetchone()[0] <= MOST_LOG_BYTES
+    assert 0 < log.stat().st_size - written <= MOST_WRITTEN_BYTES
     assert len(cluster.store.read(lambda reader: list(reader.allocations()))) == 2
     client.close()
