@@ -98,6 +98,7 @@ _DEPLOYMENT = {
     "canary": Label("canary", "canary", "canary", is_quasi=True),
     "stuck": Label("stuck", "failed", "failed", is_quasi=True),
     "unhealthy": Label("unhealthy", "failed", "failed", is_quasi=True),
+    "waits": Label("waits for room", "blocked", "blocked", is_quasi=True),
 }
 
 #: How a version of a job stands among the others.

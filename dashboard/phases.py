@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from django.utils.translation import gettext
 
+from dashboard.rollout_endings import what_followed, why_ended
 from dashboard.rollouts import GroupProgress, RolloutProgress
 from dashboard.wording import count_of, number, one_of, span
 from scheduler.structs.allocation import Allocation
@@ -18,8 +19,8 @@ from scheduler.structs.job import Job
 
 #: What the cause of an evaluation says that followed a promotion.
 _PROMOTED = "promoted"
-_COMPLETE, _RUNNING, _CANARY, _FAILED, _PAUSED = (
-    "complete", "running", "canary", "failed", "paused",
+_COMPLETE, _RUNNING, _CANARY, _FAILED, _PAUSED, _BLOCKED = (
+    "complete", "running", "canary", "failed", "paused", "blocked",
 )  # fmt: skip
 
 
@@ -46,6 +47,8 @@ class PhaseFacts(msgspec.Struct, frozen=True, kw_only=True):
     job: Job | None = None
     allocs: Sequence[Allocation] = ()
     evaluations: Sequence[Evaluation] = ()
+    #: An evaluation of its job waits for room.
+    is_blocked: bool = False
 
 
 def phases_of(facts: PhaseFacts) -> tuple[PhaseShown, ...]:
@@ -58,6 +61,8 @@ def phases_of(facts: PhaseFacts) -> tuple[PhaseShown, ...]:
     phases.append(_end(facts))
     if facts.progress.deployment.status is DeploymentStatus.PAUSED:
         return tuple(_held(phase) for phase in phases)
+    if facts.is_blocked and facts.progress.is_short:
+        return tuple(_short_of_room(phase) for phase in phases)
     return tuple(phases)
 
 
@@ -90,18 +95,35 @@ def _canary_phases(facts: PhaseFacts, groups: Sequence[GroupProgress]) -> Iterat
         title=gettext("{all_of_them} healthy").format(all_of_them=all_of_them)
         if is_well
         else gettext("{of} canaries healthy").format(of=_of(well, wanted)),
-        tone=_tone(is_well, is_active and is_placed, _FAILED if unhealthy else _CANARY),
+        tone=_tone(
+            is_well,
+            (is_active and is_placed) or (bool(unhealthy) and _has_failed(facts)),
+            _FAILED if unhealthy else _CANARY,
+        ),
         is_current=is_active and is_placed and not is_well,
         at=well_at,
         told=gettext("after {well_at}").format(well_at=span(well_at - placed_at))
         if well_at > placed_at > 0
         else "",
-        more=gettext("{unhealthy} unhealthy so far").format(unhealthy=number(unhealthy))
+        more=(
+            gettext("{unhealthy} unhealthy so far")
+            if is_active
+            else gettext("{unhealthy} unhealthy")
+        ).format(unhealthy=number(unhealthy))
         if unhealthy
         else "",
         eval_id=seen.id if seen is not None else "",
     )
     yield _promotion(facts, groups, well_at, is_due=is_active and is_well)
+
+
+def _unhealthy_told(count: int, *, is_active: bool) -> str:
+    if not count:
+        return ""
+    told = (
+        gettext("{unhealthy} unhealthy so far") if is_active else gettext("{unhealthy} unhealthy")
+    )
+    return told.format(unhealthy=number(count))
 
 
 def _seen_by_watcher(evaluations: Sequence[Evaluation], at: int) -> Evaluation | None:
@@ -135,6 +157,8 @@ def _promotion(
             told=step.cause.text if step is not None and step.cause else "",
             eval_id=step.id if step is not None else "",
         )
+    if not facts.progress.deployment.is_active:
+        return PhaseShown(title="Promote", more=gettext("not reached"))
     whose = gettext("promotes itself") if by_itself else gettext("waits for a person")
     return PhaseShown(
         title="Promote",
@@ -169,9 +193,13 @@ def _the_rest(facts: PhaseFacts, with_canaries: Sequence[GroupProgress]) -> Iter
         if with_canaries
         else gettext("{wanted} of this version").format(wanted=number(wanted))
     )
+    if not placed and not deployment.is_active and with_canaries:
+        yield PhaseShown(title=title, more=gettext("not reached"))
+        return
+    broke = bool(unhealthy) and not waits and _has_failed(facts)
     yield PhaseShown(
         title=title,
-        tone=_tone(is_over, is_current, _FAILED if unhealthy else _RUNNING),
+        tone=_tone(is_over, is_current or broke, _FAILED if unhealthy else _RUNNING),
         is_current=is_current,
         told=gettext("{of} healthy").format(of=_of(well, wanted))
         + (
@@ -208,7 +236,9 @@ def _end(facts: PhaseFacts) -> PhaseShown:
         title="Failed" if is_failed else "Canceled",
         tone=_FAILED if is_failed else "canceled",
         at=deployment.modify_time,
-        told=deployment.status_description,
+        told="; ".join(
+            each for each in (why_ended(facts.progress), what_followed(deployment)) if each
+        ),
     )
 
 
@@ -243,6 +273,19 @@ def _tone(is_over: bool, is_current: bool, tone: str = _RUNNING) -> str:  # noqa
 
 def _held(phase: PhaseShown) -> PhaseShown:
     return msgspec.structs.replace(phase, tone=_PAUSED) if phase.is_current else phase
+
+
+def _short_of_room(phase: PhaseShown) -> PhaseShown:
+    """The present phase of a rollout whose allocations find no place."""
+    if not phase.is_current or phase.tone != _RUNNING:
+        return phase
+    waits = gettext("waits for room")
+    told = f"{phase.told}, {waits}" if phase.told else waits
+    return msgspec.structs.replace(phase, tone=_BLOCKED, told=told)
+
+
+def _has_failed(facts: PhaseFacts) -> bool:
+    return facts.progress.deployment.status is DeploymentStatus.FAILED
 
 
 def _of(count: int, wanted: int) -> str:

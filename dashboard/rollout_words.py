@@ -9,6 +9,7 @@ from django.utils.translation import gettext, gettext_noop, ngettext
 
 from dashboard.needs import is_stuck
 from dashboard.phases import at_a_time
+from dashboard.rollout_endings import what_followed, why_ended
 from dashboard.rollouts import RolloutProgress, of_wanted
 from dashboard.wording import count_of, number, one_of
 from scheduler.state.writes.jobs import has_same_spec, version_to_go_back_to
@@ -18,7 +19,7 @@ from scheduler.structs.job import Job
 #: Rollouts named in a sentence; the rest is counted.
 _NAMED = 3
 #: In this order in the list: what needs a person, what moves, what rests.
-_RANKS = ("stuck", "canary", "unhealthy", "running", "blocked", "pending", "paused")
+_RANKS = ("stuck", "canary", "unhealthy", "waits", "running", "blocked", "pending", "paused")
 _WORDS = {
     "stuck": gettext_noop("stuck"),
     "canary": gettext_noop("canaries wait"),
@@ -26,8 +27,11 @@ _WORDS = {
 }
 
 
-def standing_of(progress: RolloutProgress, now: int) -> str:
-    """A key of the labels of deployments: the stored status, or what it means for people."""
+def standing_of(progress: RolloutProgress, now: int, *, is_blocked: bool = False) -> str:
+    """A key of the labels of deployments: the stored status, or what it means for people.
+
+    `is_blocked`: an evaluation of its job waits for room.
+    """
     deployment = progress.deployment
     if deployment.status is not DeploymentStatus.RUNNING:
         return deployment.status.value
@@ -35,7 +39,9 @@ def standing_of(progress: RolloutProgress, now: int) -> str:
         return "stuck"
     if progress.waiting:
         return "canary"
-    return "unhealthy" if progress.unhealthy_count else "running"
+    if progress.unhealthy_count:
+        return "unhealthy"
+    return "waits" if is_blocked and progress.is_short else "running"
 
 
 def standing_word(standing: str) -> str:
@@ -48,9 +54,12 @@ def rank_of(standing: str) -> int:
     return _RANKS.index(standing) if standing in _RANKS else len(_RANKS)
 
 
-def where_told(progress: RolloutProgress, standing: str) -> str:
-    """Where one of many stands, in the words of a cell."""
+def where_told(progress: RolloutProgress, standing: str, why: str = "") -> str:
+    """Where one of many stands, in the words of a cell; `why`: of one that waits for room."""
     healthy = progress.healthy
+    if standing == "waits" and why:
+        told = gettext("{told}: {why}")
+        return told.format(told=_with_placed(progress, healthy), why=why)
     if standing == "canary":
         return gettext("{canaries}; waits for promotion").format(canaries=canaries_told(progress))
     if standing == "stuck":
@@ -78,16 +87,12 @@ def _paused_told(deployment: Deployment, healthy: str) -> str:
 
 def _with_placed(progress: RolloutProgress, healthy: str) -> str:
     """How many are healthy and, while not all have a node, how many were placed."""
-    placed = _placed(progress)
+    placed = progress.placed_count
     if placed >= progress.wanted_count:
         return healthy
     if not placed:
         return gettext("{healthy}, none placed yet").format(healthy=healthy)
     return gettext("{healthy}, {count} placed").format(healthy=healthy, count=number(placed))
-
-
-def _placed(progress: RolloutProgress) -> int:
-    return sum(group.state.placed_allocs for group in progress.groups)
 
 
 def unpromoted(progress: RolloutProgress) -> bool:
@@ -116,15 +121,18 @@ def list_sentence(standings: Sequence[tuple[str, RolloutProgress]]) -> tuple[str
     needing = [(word, item) for word, item in standings if word in ("stuck", "canary")]
     others = [word for word, _ in standings if word not in ("stuck", "canary")]
     paused = others.count("paused")
+    short = others.count("waits")
     empty = sum(
-        word != "paused" and not _placed(item)
+        not item.placed_count
         for word, item in standings
-        if word not in ("stuck", "canary")
+        if word not in ("stuck", "canary", "paused", "waits")
     )
-    moving = len(others) - paused - empty
+    moving = len(others) - paused - short - empty
     rests = []
     if moving:
         rests.append(count_of(moving, "{count} goes on", "{count} go on"))
+    if short:
+        rests.append(count_of(short, "{count} waits for room", "{count} wait for room"))
     if empty:
         rests.append(
             count_of(empty, "{count} has nothing placed yet", "{count} have nothing placed yet")
@@ -198,12 +206,14 @@ def _ended_sentence(progress: RolloutProgress) -> tuple[str, str]:
     deployment = progress.deployment
     if deployment.status is DeploymentStatus.SUCCESSFUL:
         return gettext("Done: {healthy}.").format(healthy=progress.healthy), ""
-    description = deployment.status_description.rstrip(".")
+    why, followed = why_ended(progress), what_followed(deployment)
     has_failed = deployment.status is DeploymentStatus.FAILED
-    if description:
+    # `v1 was stored again` begins with the name of a version, which stays as it is.
+    rest = f"{progress.healthy}; {followed}." if followed else f"{progress.healthy}."
+    if why:
         told = gettext("Failed: {why}.") if has_failed else gettext("Canceled: {why}.")
-        return told.format(why=description), f"{progress.healthy}."
-    return gettext("Failed.") if has_failed else gettext("Canceled."), f"{progress.healthy}."
+        return told.format(why=why), rest
+    return gettext("Failed.") if has_failed else gettext("Canceled."), rest
 
 
 def promote_told(progress: RolloutProgress, job: Job | None) -> str:
@@ -251,9 +261,8 @@ def goes_back_to(versions: Sequence[Job], deployment_version: int) -> Job | None
 
 def fail_told(progress: RolloutProgress, versions: Sequence[Job]) -> str:
     """What failing leaves behind."""
-    placed = sum(group.state.placed_allocs for group in progress.groups)
     there = count_of(
-        placed,
+        progress.placed_count,
         "{count} allocation of this version was placed.",
         "{count} allocations of this version were placed.",
     )
@@ -276,4 +285,5 @@ def ended_told(progress: RolloutProgress) -> str:
         if progress.healthy_count > progress.wanted_count:
             return healthy
         return gettext("{healthy} healthy").format(healthy=healthy)
-    return deployment.status_description or progress.healthy
+    said = [each for each in (why_ended(progress), what_followed(deployment)) if each]
+    return "; ".join(said) or progress.healthy

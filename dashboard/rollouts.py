@@ -114,6 +114,16 @@ class RolloutProgress(msgspec.Struct, frozen=True, kw_only=True):
         return sum(group.state.desired_total for group in self.groups)
 
     @property
+    def placed_count(self) -> int:
+        """How many were placed, all groups together; replacements of failed ones count too."""
+        return sum(group.state.placed_allocs for group in self.groups)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether fewer were placed than there shall be."""
+        return self.placed_count < self.wanted_count
+
+    @property
     def unhealthy_count(self) -> int:
         """How many were found unhealthy, all groups together."""
         return sum(group.state.unhealthy_allocs for group in self.groups)

@@ -48,12 +48,21 @@ def changes(diff: JobDiff) -> tuple[str, ...]:
 def changes_told(diff: JobDiff) -> str:
     """The changes counted, and the first of them named: `2 changes: Priority, image of web`."""
     found = changes(diff)
+    named = changes_named(diff)
+    if not found:
+        return named
+    return f"{count_of(len(found), '{count} change', '{count} changes')}: {named}"
+
+
+def changes_named(diff: JobDiff) -> str:
+    """The first of the changes by name: `Priority, image of web`."""
+    found = changes(diff)
     if not found:
         return gettext(NOTHING)
     named = ", ".join(found[:_NAMED])
     more = len(found) - _NAMED
     rest = gettext(" and {more} more").format(more=number(more)) if more > 0 else ""
-    return f"{count_of(len(found), '{count} change', '{count} changes')}: {named}{rest}"
+    return f"{named}{rest}"
 
 
 def going_back(current: Job, version: Job) -> str:

@@ -13,7 +13,7 @@ from dashboard.subscription import Subscription
 from scheduler.state.events import StateEvent, Topic
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment, DeploymentStatus
-from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
 
@@ -22,17 +22,39 @@ BETWEEN_READINGS = 250_000_000
 
 
 class DeploymentsFeed(ListFeed):
-    """The lists of rollouts; one without progress becomes stuck by time alone."""
+    """The lists of rollouts; one without progress becomes stuck by time alone.
+
+    One whose job waits for room says so, from the moment an evaluation is blocked until it is not.
+    """
 
     def __init__(self, subscription: Subscription, parts: Parts = NO_PARTS) -> None:
         super().__init__(subscription, parts)
         #: When each that is under way counts as stuck.
         self._turns: dict[str, int] = {}
+        #: The job of each that is under way, and the evaluations that wait for room.
+        self._jobs: dict[str, JobKey] = {}
+        self._blocked: set[str] = set()
 
     def load(self, reader: RecordReader) -> None:
-        """Know when the next one counts as stuck."""
+        """Know when the next one counts as stuck, and what waits for room."""
         for each in active_rollouts(reader, self.subscription.namespaces):
             self._turn(each.id, each)
+            self._jobs[each.id] = each.job_key
+        waiting = reader.blocked_among({*self._jobs.values()}) if self._jobs else {}
+        self._blocked = {each.id for each in waiting.values()}
+
+    def concerns(self, event: StateEvent) -> bool:
+        """Rollouts, and evaluations of their jobs that begin or cease to wait for room."""
+        if event.topic is Topic.EVALUATION:
+            return event.key in self._blocked or self._waits_for_room(event.value)
+        return super().concerns(event)
+
+    def _waits_for_room(self, value: object) -> bool:
+        return (
+            isinstance(value, Evaluation)
+            and value.status is EvalStatus.BLOCKED
+            and value.job_key in self._jobs.values()
+        )
 
     def _turn(self, key: str, deployment: Deployment | None) -> None:
         self._turns.pop(key, None)
@@ -52,9 +74,18 @@ class DeploymentsFeed(ListFeed):
         return super().is_due(now) or bool(passed)
 
     def _note(self, event: StateEvent, index: int) -> None:
+        if event.topic is Topic.EVALUATION:
+            waits = not event.deleted and self._waits_for_room(event.value)
+            (self._blocked.add if waits else self._blocked.discard)(event.key)
+            self._stale |= {panel.target for panel in self.panels}
+            return
         super()._note(event, index)
         value = event.value if isinstance(event.value, Deployment) else None
-        self._turn(event.key, None if event.deleted else value)
+        value = None if event.deleted else value
+        self._turn(event.key, value)
+        self._jobs.pop(event.key, None)
+        if value is not None and value.is_active:
+            self._jobs[event.key] = value.job_key
 
 
 class DeploymentFeed(Feed):

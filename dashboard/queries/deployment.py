@@ -30,7 +30,7 @@ from dashboard.rollout_words import sentence_of, standing_of, standing_word
 from dashboard.rollouts import GroupProgress, RolloutProgress, progress_of
 from dashboard.stories.names import title_of
 from dashboard.subscription import Subscription, topic_text
-from dashboard.versions import changes_told
+from dashboard.versions import changes_named
 from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.why_waiting import why_it_waits
 from dashboard.wording import count_of, number, one_of
@@ -105,11 +105,14 @@ def _parts(reader: RecordReader, deployment: Deployment, now: int) -> dict[str, 
     allocs = reader.allocations_by_deployment(deployment.id)
     evaluations = _evaluations(reader, deployment, allocs)
     newest = reader.newest_steps_of([item.id for item in evaluations[:MAX_EVALUATIONS]])
-    facts = PhaseFacts(progress=progress, job=job, allocs=allocs, evaluations=evaluations)
-    standing = standing_of(progress, now)
+    waiting = reader.blocked_among({deployment.job_key}) if deployment.is_active else {}
+    facts = PhaseFacts(
+        progress=progress, job=job, allocs=allocs, evaluations=evaluations,
+        is_blocked=bool(waiting),
+    )  # fmt: skip
+    standing = standing_of(progress, now, is_blocked=bool(waiting))
     strong, rest = sentence_of(progress, standing)
     origin = origins_of(reader, [deployment])[deployment.id]
-    waiting = reader.blocked_among({deployment.job_key}) if deployment.is_active else {}
     return {
         "deployment": deployment,
         "rollout": progress,
@@ -149,7 +152,7 @@ def _changed(deployment: Deployment, versions: Sequence[Job], job: Job | None) -
         "job": job,
         "job_url": job_url(deployment.job_key),
         "before": before,
-        "changed": changes_told(diff_jobs(before, job)) if before and job else "",
+        "changed": changes_named(diff_jobs(before, job)) if before and job else "",
         "compare_url": comparison_url(deployment, before.version) if before else "",
     }
 

@@ -25,9 +25,11 @@ from dashboard.rollout_words import (
 from dashboard.rollouts import RolloutProgress, progress_of
 from dashboard.subscription import Subscription
 from dashboard.viewer import Viewer
+from dashboard.why_waiting import why_it_waits
 from dashboard.wording import count_of
 from scheduler.state import nouns
 from scheduler.structs.deployment import DEPLOYMENT_ACTIVE, Deployment, DeploymentStatus
+from scheduler.structs.evaluation import Evaluation
 
 PAGE_SIZE = 25
 #: Rollouts under way that are ranked, and those of them that are shown.
@@ -51,6 +53,8 @@ class RolloutLine(msgspec.Struct, frozen=True, kw_only=True):
     #: What its button says: look at what needs somebody, open what does not.
     action: str
     origin: Origin
+    #: The evaluation that waits for room, where this is what holds it up.
+    blocked: Evaluation | None = None
 
 
 class EndedLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,13 +100,21 @@ def active_rollouts(reader: RecordReader, namespaces: frozenset[str] | None) -> 
 def _running(reader: RecordReader, namespaces: frozenset[str] | None, now: int) -> dict[str, Any]:
     active = [progress_of(each) for each in active_rollouts(reader, namespaces)]
     has_more = len(active) > MAX_ACTIVE
-    standings = [(standing_of(item, now), item) for item in active[:MAX_ACTIVE]]
+    active = active[:MAX_ACTIVE]
+    waiting = reader.blocked_among({item.deployment.job_key for item in active}) if active else {}
+    standings = [
+        (standing_of(item, now, is_blocked=item.deployment.job_key in waiting), item)
+        for item in active
+    ]
     standings.sort(key=lambda pair: rank_of(pair[0]))
     shown = standings[:MAX_SHOWN]
     origins = origins_of(reader, [item.deployment for _, item in shown])
     strong, rest = list_sentence(standings)
     return {
-        "running": [_line(word, item, origins[item.deployment.id]) for word, item in shown],
+        "running": [
+            _line(word, item, origins[item.deployment.id], waiting.get(item.deployment.job_key))
+            for word, item in shown
+        ],
         "running_count": len(standings),
         "has_more_running": has_more,
         "hidden_running": max(len(standings) - MAX_SHOWN, 0),
@@ -119,14 +131,20 @@ def _running(reader: RecordReader, namespaces: frozenset[str] | None, now: int) 
     }
 
 
-def _line(standing: str, progress: RolloutProgress, origin: Origin) -> RolloutLine:
-    tones = {"stuck": "failed", "unhealthy": "failed", "canary": "canary", "paused": "paused"}
+def _line(
+    standing: str, progress: RolloutProgress, origin: Origin, blocked: Evaluation | None
+) -> RolloutLine:
+    tones = {
+        "stuck": "failed", "unhealthy": "failed", "canary": "canary", "paused": "paused",
+        "waits": "blocked",
+    }  # fmt: skip
     actions = {"canary": "Review", "stuck": "Look", "unhealthy": "Look"}
     return RolloutLine(
         progress=progress,
         standing=standing,
         word=standing_word(standing),
-        told=where_told(progress, standing),
+        told=where_told(progress, standing, why_it_waits(blocked) if blocked is not None else ""),
+        blocked=blocked if standing == "waits" else None,
         tone=tones.get(standing, "running"),
         action=actions.get(standing, "Open"),
         origin=origin,

@@ -254,9 +254,10 @@ _ALLOCATIONS = ListKind(
         "changed": _CHANGED,
     },
     columns=(
-        ListColumn("State", "m"), ListColumn("Allocation", "id", "age"), ListColumn("Name"),
+        ListColumn("State", "m"), ListColumn("Allocation", "id"), ListColumn("Name"),
         ListColumn("Job", "l", "job"), ListColumn("Node", "l"),
         ListColumn("Changed", "m", "changed", is_number=True),
+        ListColumn("Age", "m", "age", is_number=True),
     ),
     facets=(
         column_facet("status", "State", "client_status",
@@ -300,7 +301,7 @@ _DEPLOYMENTS = ListKind(
     columns=(
         ListColumn("State", "m"), ListColumn("Job", "l", "job"), ListColumn("What happened"),
         ListColumn("Took", "s", is_number=True), ListColumn("Ended", "m", "ended", is_number=True),
-        ListColumn("Started by", "m"), ListColumn("Deployment", "id", "age"),
+        ListColumn("Started", "l", "age"), ListColumn("Deployment", "id"),
     ),
     facets=(
         column_facet("status", "State", words=deployments.ENDED, is_open=True), _NAMESPACE,

@@ -20,7 +20,10 @@ PROMOTED = replace(
 )
 
 
-def told(status=DeploymentStatus.RUNNING, description="", allocs=(), evaluations=(), **groups):
+def told(
+    status=DeploymentStatus.RUNNING, description="", allocs=(), evaluations=(), is_blocked=False,
+    **groups,
+):  # fmt: skip
     deployment = Deployment(
         id="d", status=status, status_description=description, task_groups=groups,
         modify_time=SOME_MOMENT + 60 * S,
@@ -29,7 +32,11 @@ def told(status=DeploymentStatus.RUNNING, description="", allocs=(), evaluations
     job = make_job(task_groups=tuple(make_task_group(name=name, update=update) for name in groups))
     return phases_of(
         PhaseFacts(
-            progress=progress_of(deployment), job=job, allocs=allocs, evaluations=evaluations
+            progress=progress_of(deployment),
+            job=job,
+            allocs=allocs,
+            evaluations=evaluations,
+            is_blocked=is_blocked,
         )
     )
 
@@ -89,6 +96,35 @@ def test_a_group_without_canaries_goes_on_while_another_waits():
 def test_what_is_paused_is_held_where_it_stands():
     phases = told(status=DeploymentStatus.PAUSED, web=PLAIN)
     assert marks(phases) == ["4 of this version paused*", "Done"]
+
+
+@pytest.mark.parametrize(
+    ("group", "expected", "said"),
+    [
+        pytest.param(
+            PLAIN, ["4 of this version blocked*", "Done"], "0 of 4 healthy, waits for room",
+            id="none-placed",
+        ),
+        pytest.param(
+            replace(PLAIN, placed_allocs=4), ["4 of this version running*", "Done"],
+            "0 of 4 healthy", id="all-placed",
+        ),
+    ],
+)  # fmt: skip
+def test_a_phase_that_finds_no_place_says_so(group, expected, said):
+    phases = told(is_blocked=True, web=group)
+    assert marks(phases) == expected
+    assert phases[0].told == said
+
+
+def test_after_a_failure_the_phase_that_broke_is_marked_and_what_was_not_reached_says_so():
+    broken = replace(WITH_CANARY, placed_canaries=("c", "d"), unhealthy_allocs=2)
+    phases = told(status=DeploymentStatus.FAILED, web=broken)
+    assert marks(phases) == [
+        "2 canaries placed complete", "0 of 2 canaries healthy failed", *TO_COME[:2],
+        "Failed failed",
+    ]  # fmt: skip
+    assert [each.more for each in phases[1:4]] == ["2 unhealthy", "not reached", "not reached"]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,15 @@ from dashboard.rollout_words import (
     where_told,
 )
 from dashboard.rollouts import progress_of
-from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
+from scheduler.engine.reconcile.reasons import DEPLOYMENT_NEWER_JOB, DEPLOYMENT_STOPPED_JOB
+from scheduler.state.writes.rollouts import LATE, MARKED_FAILED, UNHEALTHY
+from scheduler.structs.deployment import (
+    Deployment,
+    DeploymentStatus,
+    GroupRollout,
+    RolloutAct,
+    RolloutVerb,
+)
 from scheduler.structs.policies import UpdateStrategy
 from tests.builders import SOME_MOMENT, make_job, make_task_group
 
@@ -78,9 +86,28 @@ def test_a_line_of_the_list_says_how_it_stands(progress, standing, where):
     assert where_told(progress, standing) == where
 
 
+@pytest.mark.parametrize(
+    ("group", "standing", "where"),
+    [
+        pytest.param(PLAIN, "waits", "1 of 4 healthy, 2 placed: no room", id="waits"),
+        pytest.param(
+            replace(PLAIN, placed_allocs=4), "running", "1 of 4 healthy", id="what-waits-is-older"
+        ),
+        pytest.param(STUCK, "stuck", "no progress: 1 of 4 healthy", id="stuck"),
+        pytest.param(
+            CANARIES, "canary", "2 of 2 canaries healthy; waits for promotion", id="canaries"
+        ),
+    ],
+)
+def test_one_that_finds_no_place_says_why_unless_something_worse_is_known(group, standing, where):
+    progress = rollout(web=group)
+    assert standing_of(progress, NOW, is_blocked=True) == standing
+    assert where_told(progress, standing, "no room") == where
+
+
 def test_what_needs_a_person_comes_before_what_moves_and_that_before_what_rests():
-    words = ["paused", "running", "pending", "canary", "unhealthy", "stuck"]
-    expected = ["stuck", "canary", "unhealthy", "running", "pending", "paused"]
+    words = ["paused", "running", "waits", "pending", "canary", "unhealthy", "stuck"]
+    expected = ["stuck", "canary", "unhealthy", "waits", "running", "pending", "paused"]
     assert sorted(words, key=rank_of) == expected
 
 
@@ -148,8 +175,16 @@ def test_the_list_says_first_how_many_need_a_person(found, sentence):
             "Done: 4 of 4 healthy.", id="successful",
         ),
         pytest.param(
-            rollout(status=DeploymentStatus.FAILED, description="Failed due to x", web=PLAIN),
-            "Failed: Failed due to x. 1 of 4 healthy.", id="failed",
+            rollout(status=DeploymentStatus.FAILED, description="no luck", web=PLAIN),
+            "Failed: no luck. 1 of 4 healthy.", id="failed",
+        ),
+        pytest.param(
+            rollout(
+                status=DeploymentStatus.FAILED, web=replace(PLAIN, unhealthy_allocs=2),
+                description=f"{UNHEALTHY} - rolling back to job version 1",
+            ),
+            "Failed: 2 allocations became unhealthy. 1 of 4 healthy; v1 was stored again as the"
+            " newest version.", id="went-back",
         ),
         pytest.param(
             rollout(status=DeploymentStatus.CANCELLED, web=PLAIN), "Canceled. 1 of 4 healthy.",
@@ -207,3 +242,34 @@ def test_what_ended_says_what_happened():
     assert ended_told(good) == "4 of 4 healthy"
     bad = rollout(status=DeploymentStatus.FAILED, description="no luck", web=PLAIN)
     assert ended_told(bad) == "no luck"
+
+
+SAME = "not rolling back to stable job version 3 as current job has same specification"
+NOTHING_BACK = "nothing was brought back: the stable v3 asks for the same"
+
+
+@pytest.mark.parametrize(
+    ("description", "told"),
+    [
+        (UNHEALTHY, "allocations became unhealthy"),
+        (LATE, "no progress was made in time"),
+        (f"{MARKED_FAILED} - rolling back to job version 3",
+         "it was failed; v3 was stored again as the newest version"),
+        (f"{LATE} - no stable job version to auto revert to",
+         "no progress was made in time; nothing was brought back: no version is stable"),
+        (f"{LATE} - {SAME}", f"no progress was made in time; {NOTHING_BACK}"),
+        (DEPLOYMENT_NEWER_JOB, "a newer version took its place"),
+        (DEPLOYMENT_STOPPED_JOB, "its job was stopped"),
+        ("", "1 of 4 healthy"),
+    ],
+)  # fmt: skip
+def test_every_description_that_is_written_here_is_told_in_words(description, told):
+    progress = rollout(status=DeploymentStatus.FAILED, description=description, web=PLAIN)
+    assert ended_told(progress) == told
+
+
+def test_whoever_failed_it_is_named():
+    act = RolloutAct(verb=RolloutVerb.FAILED, by="kim", at=NOW)
+    failed = rollout(status=DeploymentStatus.FAILED, description=MARKED_FAILED, web=PLAIN)
+    named = progress_of(replace(failed.deployment, acts=(act,)))
+    assert ended_told(named) == "kim failed it"

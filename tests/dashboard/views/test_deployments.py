@@ -1,6 +1,7 @@
 """The list of rollouts, and the page of one: what stands there, for whom, and live."""
 
 import re
+from functools import partial
 
 import pytest
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from scheduler.state.events import EventFrame, WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.story_nouns import STORIES
 from scheduler.state.writes.jobs import write_job
+from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.allocation import ClientStatus, DeploymentHealth
 from scheduler.structs.deployment import (
     Deployment,
@@ -88,7 +90,7 @@ def test_the_list_ranks_what_is_under_way_and_keeps_what_has_ended_apart(browser
     assert [line.standing for line in page.context["running"]] == ["canary", "running", "paused"]
     assert ended(page) == ["job-4"]
     assert "<strong>1 rollout needs a person</strong>: job-3 v0 has healthy canaries" in page.text
-    assert "Failed due to progress deadline" in page.text
+    assert "no progress was made in time" in page.text
 
 
 @pytest.mark.parametrize(
@@ -248,6 +250,36 @@ def test_an_open_list_says_without_any_write_that_one_is_stuck(store, put):
     assert feed.is_due(SOME_MOMENT + 31 * S)
     pieces = store.read(lambda reader: feed.flush(reader, SOME_MOMENT + 31 * S))
     assert any("stuck" in str(piece.html) for piece in pieces)
+
+
+def test_one_whose_job_waits_for_room_says_why_on_its_page_and_in_an_open_list(
+    browser, store, put
+):
+    put(of(1, task_groups={"web": replace(MOVING, placed_allocs=0, healthy_allocs=0)}))
+    feed = feed_for(Subscription("deployments", "", None))
+    store.read(feed.load)
+    metric = AllocMetric(nodes_evaluated=3, dimension_exhausted={"memory": 3})
+    waits = make_evaluation(
+        7, job_id="job-1", status=EvalStatus.BLOCKED, failed_task_groups={"web": metric}
+    )
+
+    def write(evaluation):
+        work = partial(put_found, row=evaluation)
+        store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
+        return flushed(store, feed)
+
+    told = write(waits)
+    assert "1 waits for room." in told["deployments-told"]
+    assert (
+        "0 of 4 healthy, none placed yet: memory is exhausted on 3 nodes"
+        in (told["deployments-running"])
+    )
+    assert f"/evaluations/{waits.id}/#decision" in browser.get("/deployments/").text
+    text = browser.get(f"/deployments/{of(1).id}/").text
+    assert "waits for room" in text
+    assert "0 of 4 healthy, waits for room" in text
+    told = write(replace(waits, status=EvalStatus.CANCELED))
+    assert "1 has nothing placed yet." in told["deployments-told"]
 
 
 def test_reports_of_a_large_rollout_are_read_together(store, put):
