@@ -8,7 +8,15 @@ from collections.abc import Iterable
 
 from django.utils.translation import gettext, ngettext
 
-from dashboard.wording import amount, count_of, dimension_word, filter_word, number, one_of
+from dashboard.wording import (
+    amount,
+    count_of,
+    dimension_word,
+    filter_word,
+    is_by_neighbours,
+    number,
+    one_of,
+)
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.explanation import AskedAmounts, NearestNode
@@ -49,6 +57,20 @@ def _nearest_told(found: NearestNode) -> str:
     )
 
 
+def _with_neighbours(filtered: Counter[str]) -> list[str]:
+    """What comes nearest to room: nodes that only others of the same job keep it from.
+
+    They are taken out of `filtered`, whose nodes could never run it.
+    """
+    count = sum(filtered.pop(name) for name in [*filtered] if is_by_neighbours(name))
+    if not count:
+        return []
+    told = ngettext(
+        "{count} node already runs one of it", "{count} nodes already run one of it", count
+    )
+    return [told.format(count=number(count))]
+
+
 def why_waiting(metrics: Iterable[AllocMetric]) -> str:
     """Why groups found no place: `memory is exhausted on 9 nodes and 3 nodes are filtered ...`."""
     exhausted: Counter[str] = Counter()
@@ -69,6 +91,7 @@ def why_waiting(metrics: Iterable[AllocMetric]) -> str:
             count,
         )
         parts.append(told.format(dimension=dimension_word(name), count=number(count)))
+    parts += _with_neighbours(filtered)
     if filtered:
         name, count = filtered.most_common(1)[0]
         told = ngettext(

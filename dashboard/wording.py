@@ -177,6 +177,18 @@ def filter_word(name: str) -> str:
     return gettext(_FILTERS[name]) if name in _FILTERS else name
 
 
+def is_by_neighbours(reason: str) -> bool:
+    """Whether nodes were filtered only because of what of the same job stands on them now."""
+    return reason.startswith(("distinct_hosts", "distinct_property:"))
+
+
+def refusal_told(reason: str) -> str:
+    """For how long nodes that were filtered could not run it, by the reason."""
+    if is_by_neighbours(reason):
+        return gettext("not while others of it run there")
+    return gettext("could never run it")
+
+
 def count_of(count: int, one: str, many: str) -> str:
     """`1 node`, `12 nodes`, of `{count} node` and `{count} nodes` as the translation has them.
 

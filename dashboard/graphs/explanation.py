@@ -17,7 +17,7 @@ from dashboard.graphs.placement import (
     score_columns,
 )
 from dashboard.texts import gettext
-from dashboard.wording import amount, count_of, dimension_word, number, short_id
+from dashboard.wording import amount, count_of, dimension_word, number, refusal_told, short_id
 from scheduler.structs.explanation import GroupExplanation, RefusedNodes, Shortfall
 
 #: Nodes named under one reason; the rest is counted.
@@ -50,6 +50,11 @@ class NodesKeptOut(msgspec.Struct, frozen=True, kw_only=True):
     def slug(self) -> str:
         """Names it in a page whatever its place: a reason may hold what an id may not."""
         return f"{self.kind}-{crc32(self.reason.encode()):08x}"
+
+    @property
+    def for_how_long(self) -> str:
+        """Of nodes that were filtered, whether they could ever run it."""
+        return refusal_told(self.reason)
 
     @property
     def is_amount(self) -> bool:

@@ -9,7 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from dashboard.texts import gettext
-from dashboard.wording import TIMES, count_of, dimension_word, filter_word, number, short_id
+from dashboard.wording import (
+    TIMES,
+    count_of,
+    dimension_word,
+    filter_word,
+    number,
+    refusal_told,
+    short_id,
+)
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 
 #: The scores in the order they are computed; others follow by name.
@@ -52,6 +60,11 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     #: Percent of all nodes looked at.
     bar: float
+
+    @property
+    def for_how_long(self) -> str:
+        """Of nodes that were filtered, whether they could ever run it."""
+        return refusal_told(self.reason)
 
 
 class PlacementView(msgspec.Struct, frozen=True, kw_only=True):

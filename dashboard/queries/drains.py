@@ -9,12 +9,12 @@ from typing import Any
 
 from django.utils.translation import gettext, gettext_noop
 
-from cluster.store.ports import RecordReader
+from cluster.store.ports import RecordReader, StoryFilter
 from dashboard.queries.allocations import state_of
 from dashboard.queries.drain_words import Card, deadline_words, milestones, sentence
 from dashboard.queries.node_events import told_event
 from dashboard.queries.staged_drains import staged_lines, turn_of
-from dashboard.queries.stories import seen_stories, strip_of
+from dashboard.queries.stories import StripLine, seen_stories, strip_of
 from dashboard.rights import NODE_READ
 from dashboard.subscription import Subscription
 from dashboard.viewer import Absent, Viewer, crumbs
@@ -25,9 +25,12 @@ from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobType
 from scheduler.structs.node import LastDrain, Node
-from scheduler.structs.story import StoryKind
+from scheduler.structs.story import Story, StoryKind
 
 SECOND = 1_000_000_000
+_DRAINS = frozenset({StoryKind.DRAIN})
+#: Newest stories of drains, read to say who began those in the list.
+STORIES_READ = 200
 #: Drains that are over, in the list.
 MAX_ENDED = 20
 #: Cards a column shows; the rest is counted.
@@ -75,13 +78,15 @@ def drains_parts(reader: RecordReader, now: int) -> dict[str, Any]:
         reverse=True,
     )
     reader.preload(nodes=[node.id for node in running])
-    names = reader.token_names(_accessors([*running, *ended[:MAX_ENDED]]))
+    shown = [*running, *ended[:MAX_ENDED]]
+    names = reader.token_names(_accessors(shown))
+    stories = _stories_by_node(reader, shown)
     draining = gettext("{nodes} now.").format(
         nodes=count_of(len(running), "{count} node drains", "{count} nodes drain")
     )
     return {
-        "running": [_line(reader, node, names, now) for node in running],
-        "ended": [_line(reader, node, names, now) for node in ended[:MAX_ENDED]],
+        "running": [_line(reader, node, names, stories, now) for node in running],
+        "ended": [_line(reader, node, names, stories, now) for node in ended[:MAX_ENDED]],
         "strong": draining if running else gettext("No node drains now."),
         "staged": staged_lines(reader),
     }
@@ -93,8 +98,25 @@ def _accessors(nodes: Iterable[Node]) -> frozenset[str]:
     return frozenset(last.accessor_id for last in drains if not last.meta.get("by")) - {""}
 
 
-def _line(reader: RecordReader, node: Node, names: Mapping[str, str], now: int) -> dict[str, Any]:
+def _stories_by_node(reader: RecordReader, nodes: Sequence[Node]) -> dict[str, Story]:
+    """The newest drain's story of each, among the newest that are kept; in one read."""
+    if not nodes:
+        return {}
+    found = reader.stories(StoryFilter(kinds=_DRAINS), STORIES_READ)
+    wanted = {node.id for node in nodes}
+    stories = sorted((row.story for row in found), key=lambda story: story.create_index)
+    return {key: story for story in stories for key in story.node_ids if key in wanted}
+
+
+def _line(
+    reader: RecordReader,
+    node: Node,
+    names: Mapping[str, str],
+    stories: Mapping[str, Story],
+    now: int,
+) -> dict[str, Any]:
     last = node.last_drain or LastDrain()
+    story = stories.get(node.id)
     left = reader.node_use(node.id).held.alloc_count if node.drain_strategy else 0
     return {
         "node": node,
@@ -103,7 +125,8 @@ def _line(reader: RecordReader, node: Node, names: Mapping[str, str], now: int) 
         "left": left,
         "deadline": deadline_words(node, now),
         "reason": last.meta.get("message") or last.meta.get("reason", ""),
-        "by": drained_by(last, names),
+        "by": drained_by(last, names) or (story.actor if story is not None else ""),
+        "story": story,
     }
 
 
@@ -154,14 +177,11 @@ def drain_parts(
     blocked = _blocked(reader, moving)
     cards = [_card(reader, node, item, blocked.get(item.job_key)) for item in moving]
     shown = [card for card in cards if namespaces is None or card.alloc.namespace in namespaces]
+    strip = strip_of(reader, seen_stories(namespaces, {NODE_READ}), node_id=node_id, kinds=_DRAINS)
+    newest: Sequence[StripLine] = strip["stories"]
     return {
         "node": node,
-        **strip_of(
-            reader,
-            seen_stories(namespaces, {NODE_READ}),
-            node_id=node_id,
-            kinds=frozenset({StoryKind.DRAIN}),
-        ),
+        **strip,
         "staged": turn_of(reader, node_id),
         "last": last,
         "never": node.last_drain is None and node.drain_strategy is None,
@@ -176,7 +196,10 @@ def drain_parts(
         "is_forced": bool(node.drain_strategy and node.drain_strategy.deadline < 0),
         "ignores_system": bool(node.drain_strategy and node.drain_strategy.ignore_system_jobs),
         "reason": last.meta.get("message") or last.meta.get("reason", ""),
-        "by": drained_by(last, reader.token_names(_accessors([node]))),
+        "by": drained_by(last, reader.token_names(_accessors([node])))
+        or (newest[0].story.actor if newest else ""),
+        "ticket": last.meta.get("ticket", ""),
+        "held_up": next((card.blocker for card in shown if card.tone == "blocked"), None),
         "events": [
             told_event(event)
             for event in reversed(node.events)

@@ -15,6 +15,7 @@ from cluster.page_addresses import job_url
 from cluster.store.ports import RecordReader
 from dashboard.outcomes import short_outcome
 from dashboard.queries.node_events import told_event
+from dashboard.queries.nodes import state_told
 from dashboard.rollout_words import ended_told
 from dashboard.rollouts import progress_of
 from dashboard.wording import number
@@ -178,12 +179,16 @@ def _folded(members: list[Happening]) -> Happening:
 
 def _of_node(node: Node, frame: EventFrame) -> Iterator[Happening]:
     """The line of its history that this frame wrote."""
+    state = state_told(
+        node.status, node.scheduling_eligibility, drains=node.drain_strategy is not None
+    )
     for event in node.events[-1:]:
         if event.create_index == frame.index:
+            told = told_event(event).message.rstrip(".")
             yield Happening(
-                index=frame.index, at=frame.at, kind="node", status=node.status.value,
+                index=frame.index, at=frame.at, kind="node", status=state,
                 name=node.name or node.id, url=f"/nodes/{node.id}/",
-                text=told_event(event).message.rstrip("."), sign=":",
+                text=f"{told[:1].lower()}{told[1:]}", sign=":",
             )  # fmt: skip
 
 

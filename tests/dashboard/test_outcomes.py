@@ -195,6 +195,18 @@ def test_the_steps_of_a_run_say_what_it_saw_asked_for_and_came_to():
             id="filtered",
         ),
         pytest.param(
+            AllocMetric(
+                nodes_evaluated=9,
+                constraint_filtered={
+                    "${meta.rack} = r3": 6,
+                    "distinct_hosts": 2,
+                    "distinct_property: ${meta.row}=4 used by 1 allocs": 1,
+                },
+            ),
+            "3 nodes already run one of it and 6 nodes are filtered by ${meta.rack} = r3",
+            id="others-there",
+        ),
+        pytest.param(
             AllocMetric(quota_exhausted=("cpu exhausted (1000 needed > 900 limit)",)),
             "the quota is reached: cpu exhausted (1000 needed > 900 limit)",
             id="quota",

@@ -3,6 +3,7 @@
 import pytest
 
 from cluster.operations.jobs import JobRegistration, deregister_job, register_job
+from cluster.operations.nodes import DrainRequest, drain_node
 from dashboard.feeds.overview import OverviewFeed
 from dashboard.feeds.pieces import Html
 from dashboard.queries import happenings
@@ -15,6 +16,7 @@ from scheduler.structs.allocation import ClientStatus, TaskEvent, TaskState
 from scheduler.structs.deployment import Deployment, DeploymentStatus
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.identity import JobKey
+from scheduler.structs.node import DrainStrategy
 from tests.builders import (
     SECOND,
     SOME_MOMENT,
@@ -71,12 +73,20 @@ def test_each_change_that_a_person_would_tell_of_is_a_sentence(sqlite_store, wri
     assert told(sqlite_store) == [
         "job: web was stopped",
         f"failed: {failed.name} failed: Exit Code: 137",
-        "failed: Rollout of web v0: Failed due to unhealthy allocations",
+        "failed: Rollout of web v0: allocations became unhealthy",
         "running: Rollout of web v0 begins",
         "complete: web: nothing had to change",
-        "ready: one: Joined",
+        "ready: one: joined",
         "job: web v0 was submitted",
     ]
+
+
+def test_a_node_stands_as_its_drain_and_its_doors_say(sqlite_store, write):
+    node = make_node(name="one")
+    write(lambda change: write_node(change, node), WriteKind.NODE_REGISTRATION)
+    how = {"by": MANAGER, "now": SOME_MOMENT, "ids": CountingIDs(prefix="d")}
+    drain_node(sqlite_store, node.id, DrainRequest(strategy=DrainStrategy()), **how)
+    assert "draining: one: its drain began" in told(sqlite_store)
 
 
 def test_nobody_is_told_of_what_they_may_not_see(sqlite_store, write):
@@ -121,4 +131,4 @@ def test_nodes_that_come_one_after_another_are_one_row(sqlite_store, write):
     for number in range(1, 5):
         node = make_node(number, name=f"n-{number}")
         write(lambda change, node=node: write_node(change, node), WriteKind.NODE_REGISTRATION)
-    assert told(sqlite_store) == ["ready: 4 nodes: Joined"]
+    assert told(sqlite_store) == ["ready: 4 nodes: joined"]

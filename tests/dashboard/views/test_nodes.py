@@ -215,6 +215,18 @@ def test_the_board_leads_to_the_evaluation_that_holds_an_allocation_up(
     answer = browser.get(f"/drains/{node.id}/")
     assert answer.context["strong"] == "web.web[0] waits: its job waits for room."
     assert 'href="/evaluations/waits/"' in answer.text
+    assert 'href="/evaluations/waits/explain/#unblock"' in answer.text
+
+
+def test_who_began_a_drain_is_named_where_its_story_alone_knows(store, browser, node, ids):
+    asked = DrainRequest(strategy=DrainStrategy(), note=DrainNote(meta={"ticket": "OPS-412"}))
+    kim = replace(MANAGER, name="kim")
+    drain_node(store, node.id, asked, by=kim, now=SOME_MOMENT, ids=ids)
+    (line,) = browser.get("/drains/").context["running"]
+    assert line["by"] == line["story"].actor != ""
+    page = browser.get(f"/drains/{node.id}/")
+    assert page.context["by"] == line["by"]
+    assert "OPS-412" in page.text
 
 
 @pytest.mark.parametrize(
