@@ -4,6 +4,7 @@ In: a volume as it is asked for. Out: where it is and how large, or `PluginFaile
 reference's words (node-agent-2.md 7.2). Everything here may take its time.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -157,12 +158,15 @@ class Executable:
             raise PluginFailed(f"no answer within {patience:.0f} s") from None
         except OSError as problem:
             raise PluginFailed(str(problem)) from problem
-        told = _object(run.stdout[:_MOST_OUTPUT])
-        said = str(told.get("error") or "")
         if run.returncode:
+            said: object = ""
+            # It may have said why, or have printed whatever it was at.
+            with contextlib.suppress(PluginFailed):
+                said = _object(run.stdout[:_MOST_OUTPUT]).get("error")
             raise PluginFailed(f"exit status {run.returncode}" + (f": {said}" if said else ""))
-        if said:
-            raise PluginFailed(said)
+        told = _object(run.stdout[:_MOST_OUTPUT])
+        if said := told.get("error"):
+            raise PluginFailed(str(said))
         return told
 
 

@@ -360,7 +360,13 @@ async def test_programs_of_the_node_s_owner_make_volumes_too(api, site):
     program.write_text(
         "#!/bin/sh\n"
         "case $1 in\n"
-        '  fingerprint) echo \'{"version": "1.2"}\';;\n'
+        '  fingerprint) echo \'{"version": "1.2"}\'; exit;;\n'
+        "esac\n"
+        "case $DHV_VOLUME_NAME-$1 in\n"
+        "  broken-*) echo half a word; exit 3;;\n"
+        '  full-*) echo \'{"error": "no room"}\'; exit 4;;\n'
+        "esac\n"
+        "case $1 in\n"
         f'  create) mkdir -p {place}; env | sort > {place}/env;'
         f' echo \'{{"path": "{place}", "bytes": 4096}}\';;\n'
         '  delete) rm -r "$DHV_CREATED_PATH"; echo "{}";;\n'
@@ -371,6 +377,11 @@ async def test_programs_of_the_node_s_owner_make_volumes_too(api, site):
     site.reopen()
     await site.register()
 
+    for name, why in (("broken", "exit status 3"), ("full", "exit status 4: no room")):
+        asked = {"Name": name, "NodeID": site.node.id, "PluginID": "special"}
+        refused = await api.put("/v1/volume/host/create", {"Volume": asked})
+        head, _, told = refused.text.partition(' with plugin "special": ')
+        assert (head.startswith("error creating volume"), told.strip()) == (True, why)
     volume = await create(api, site, PluginID="special", RequestedCapacityMinBytes=10)
 
     told = await read(api, volume)
