@@ -57,7 +57,7 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     #: Named networks of this machine, beside the one of `address`.
     host_networks: tuple[HostNetwork, ...] = ()
     #: Networks of allocations beside the host's.
-    network: NetworkSettings = NetworkSettings()
+    network: NetworkSettings = msgspec.field(default_factory=NetworkSettings)
     #: 0: as usual.
     min_dynamic_port: int = 0
     max_dynamic_port: int = 0

@@ -84,7 +84,7 @@ KEYS = (
     ConfigKey("client.bridge_network_hairpin_mode", "bool", "a group may reach itself by its own"
               " mapped ports; false"),
     ConfigKey("client.cni_path", "text", "directories of CNI plugins, `:` between them;"
-              " /opt/cni/bin:/usr/lib/cni:/usr/libexec/cni"),
+              " the variable CNI_PATH, else /opt/cni/bin:/usr/lib/cni:/usr/libexec/cni"),
     ConfigKey("client.cni_config_dir", "text", "where the lists for `cni/<name>` are;"
               " /opt/cni/config"),
     ConfigKey("client.drain_on_shutdown.deadline", "span", "how long the drain may take; 1h"),

@@ -52,7 +52,7 @@ class FileSettings(msgspec.Struct, frozen=True, kw_only=True):
     min_dynamic_port: int = 0
     max_dynamic_port: int = 0
     drain_on_shutdown: DrainOnShutdown | None = None
-    network: NetworkSettings = NetworkSettings()
+    network: NetworkSettings = msgspec.field(default_factory=NetworkSettings)
 
 
 def settings_from(config: ConfigFile) -> FileSettings:

@@ -4,6 +4,8 @@ In: the server's address, a join token, the fingerprint of its certificate. Out:
 files and where they belong. Nothing is run here.
 """
 
+import contextlib
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -51,6 +53,17 @@ def join_command(address: str, token: str) -> JoinCommand:
         told = f"No certificate is pinned: {error}. The new node trusts its system's certificates."
         return JoinCommand(shlex.join([*words, "--install"]), told)
     return JoinCommand(shlex.join([*words, "--install"]))
+
+
+def introduction(state_dir: Path) -> str:
+    """The token that introduces this machine where no join token was given; "": there is none.
+
+    In the places that the reference's agent looks in (node-agent-2.md 15.1).
+    """
+    with contextlib.suppress(OSError):
+        told = os.environ.get("NOMAD_CLIENT_INTRO_TOKEN")
+        return told or (state_dir / "intro_token.jwt").read_text().strip()
+    return ""
 
 
 def words_of(given: Mapping[str, object]) -> list[str]:

@@ -23,6 +23,8 @@ DENIED = frozenset(
         "NOMAD_LICENSE_PATH", "VAULT_LICENSE_PATH", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
         "AWS_SESSION_TOKEN", "AWS_METADATA_URL", "GOOGLE_APPLICATION_CREDENTIALS",
         "GOOGLE_OAUTH_ACCESS_TOKEN",
+        # Of the agent itself; the reference passes it on.
+        "NOMAD_CLIENT_INTRO_TOKEN",
     }
 )  # fmt: skip
 #: The agent's and the server's own settings, secrets among them.

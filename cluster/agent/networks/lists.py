@@ -6,6 +6,7 @@ In: the owner's settings, an allocation's ports. Out: the list of plugins for `b
 
 import ipaddress
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -24,10 +25,17 @@ CNI_MODE = "cni/"
 _SUFFIXES = (".conf", ".conflist", ".json")
 
 
+def usual_directories() -> tuple[Path, ...]:
+    """Where plugins are looked for: in CNI_PATH, where that says anything."""
+    return (
+        tuple(map(Path, filter(None, os.environ.get("CNI_PATH", "").split(":")))) or USUAL_PLACES
+    )
+
+
 class NetworkSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What the node's owner says of networks beside the host's."""
 
-    plugin_directories: tuple[Path, ...] = USUAL_PLACES
+    plugin_directories: tuple[Path, ...] = msgspec.field(default_factory=usual_directories)
     list_directory: Path = Path("/opt/cni/config")
     bridge_name: str = "bivouac"
     bridge_subnet: str = "172.26.64.0/20"

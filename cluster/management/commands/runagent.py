@@ -22,7 +22,14 @@ from cluster.agent.config_file import BadConfigFile, read_config
 from cluster.agent.config_values import FileSettings, settings_from
 from cluster.agent.drivers.docker.settings import ENGINE_SOCKET, DockerSettings
 from cluster.agent.host_volumes import BadVolume, declared_volumes
-from cluster.agent.joining import UNIT, UnitFile, put_files, unit_files, words_of
+from cluster.agent.joining import (
+    UNIT,
+    UnitFile,
+    introduction,
+    put_files,
+    unit_files,
+    words_of,
+)
 from cluster.agent.means import Means
 from cluster.agent.server_trust import BadCertificate, read_fingerprint
 from cluster.agent.state_lock import StateTaken, alone_with
@@ -252,7 +259,7 @@ def _from_options(options: dict[str, object]) -> AgentConfig:
         server=text("addr"),
         fingerprint=_fingerprint(text("fingerprint")),
         ca_file=text("ca_file"),
-        join_token=text("join_token"),
+        join_token=text("join_token") or introduction(directory / "state"),
         name=text("node_name"),
         datacenter=text("datacenter"),
         node_class=text("node_class"),

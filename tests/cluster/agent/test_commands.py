@@ -1,11 +1,13 @@
 """What operators may say of agents and fleets, and what is refused."""
 
 import os
+from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, load_command_class
 
 from cluster.agent import state_lock
+from cluster.agent.networks.lists import USUAL_PLACES
 from cluster.agent.state_lock import alone_with
 from cluster.management.commands.runagent import config_from
 from cluster.management.commands.runfleet import blueprint_from
@@ -31,6 +33,24 @@ def test_a_second_agent_does_not_work_in_the_directory_of_another(tmp_path, monk
         command.handle(**options_of("runagent", "--agent-dir", str(tmp_path)))
     with alone_with(tmp_path / "state"):
         assert (tmp_path / "state" / "agent.lock").read_text() == str(os.getpid())
+
+
+def test_an_agent_finds_its_introduction_and_plugins_where_the_reference_s_looks(
+    tmp_path, monkeypatch
+):
+    def found(*words):
+        config = config_from(options_of("runagent", "--agent-dir", str(tmp_path), *words))
+        return config.join_token, config.network.plugin_directories
+
+    monkeypatch.delenv("CNI_PATH", raising=False)
+    assert found() == ("", USUAL_PLACES)
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "intro_token.jwt").write_text("of a file\n")
+    assert found()[0] == "of a file"
+    monkeypatch.setenv("NOMAD_CLIENT_INTRO_TOKEN", "of the environment")
+    monkeypatch.setenv("CNI_PATH", "/a/bin:/b/bin")
+    assert found() == ("of the environment", (Path("/a/bin"), Path("/b/bin")))
+    assert found("--token", "given")[0] == "given"
 
 
 def test_options_of_an_agent(tmp_path):
