@@ -73,7 +73,7 @@ KEYS = (
     ConfigKey("client.host_volumes_dir", "text", "where volumes that jobs make stand",
               "host_volumes_dir"),
     ConfigKey("client.host_network.*.cidr", "text", "the addresses in it are a network of the"
-              " block's name"),
+              " block's name; several with commas between"),
     ConfigKey("client.host_network.*.interface", "text", "those of this interface are"),
     ConfigKey("client.host_network.*.reserved_ports", "text", "ports of them that jobs never get"),
     ConfigKey("client.bind_wildcard_default_host_network", "bool", "ports of groups with a network"

@@ -167,8 +167,7 @@ class _Reading:
         )
         whole = f"client.host_network.{name}"
         try:
-            if network.cidr:
-                ipaddress.ip_network(network.cidr, strict=False)
+            _networks_in(network.cidr)
         except ValueError:
             self.problems.append(f"{whole}.cidr: {network.cidr!r} is no network like 10.0.0.0/8")
             return network
@@ -263,22 +262,33 @@ class _Reading:
 
 
 def addresses_of_interface(name: str) -> list[str]:
-    """The addresses of one interface, IPv4 first."""
+    """Of one interface, IPv4 first; addresses of its link alone only where it has no others."""
     entries = psutil.net_if_addrs().get(name, [])
     found = [entry.address.partition("%")[0] for entry in entries if _is_address(entry.address)]
-    return sorted(found, key=lambda address: ":" in address)
+    wide = [address for address in found if not ipaddress.ip_address(address).is_link_local]
+    return sorted(wide or found, key=lambda address: ":" in address)
 
 
 def addresses_of_network(network: HostNetwork) -> list[tuple[str, str]]:
     """Interfaces and addresses of this machine that belong to a network of its configuration."""
-    cidr = ipaddress.ip_network(network.cidr, strict=False) if network.cidr else None
+    parts = _networks_in(network.cidr)
     found: list[tuple[str, str]] = []
     for device in sorted(psutil.net_if_addrs()):
         if network.interface and device != network.interface:
             continue
         addresses = addresses_of_interface(device)
-        found += [(device, a) for a in addresses if not cidr or ipaddress.ip_address(a) in cidr]
+        found += [(device, each) for each in addresses if not parts or _is_in(parts, each)]
     return found if network.cidr or network.interface else []
+
+
+def _networks_in(cidr: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    """Those of a list with commas between. Raises ValueError."""
+    texts = (text.strip() for text in cidr.split(",") if text.strip())
+    return [ipaddress.ip_network(text, strict=False) for text in texts]
+
+
+def _is_in(parts: list[ipaddress.IPv4Network | ipaddress.IPv6Network], address: str) -> bool:
+    return any(ipaddress.ip_address(address) in part for part in parts)
 
 
 def _is_address(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -11,10 +12,11 @@ from cluster.agent.agent import fingerprint
 from cluster.agent.collector import CollectionLimits
 from cluster.agent.config_file import BadConfigFile, read_config
 from cluster.agent.config_keys import KEYS, UNSUPPORTED, is_block, key_at
-from cluster.agent.config_values import DrainOnShutdown, settings_from
+from cluster.agent.config_values import DrainOnShutdown, addresses_of_network, settings_from
 from cluster.agent.networks.lists import NetworkSettings
 from cluster.management.commands.runagent import config_from
 from scheduler.engine.measure.ports_in_use import PortsInUse
+from scheduler.structs.network import HostNetwork
 
 SECOND = 1_000_000_000
 WHOLE = """
@@ -305,3 +307,21 @@ def test_no_key_is_both_taken_and_refused():
     taken = [path for path in UNSUPPORTED if key_at(tuple(path.split(".")))]
     assert taken == []
     assert is_block(("client", "host_volume", "any"))
+
+
+def test_a_host_network_may_have_several_parts_and_none_of_a_link_alone(monkeypatch):
+    def of(*addresses):
+        return [SimpleNamespace(address=address) for address in addresses]
+
+    here = {
+        "eth0": of("fe80::1%eth0", "2001:db8::5", "10.1.2.3", "00:00:5e:00:53:01"),
+        "eth1": of("192.168.7.7", "169.254.1.1"),
+        "eth2": of("fe80::2%eth2"),
+    }
+    monkeypatch.setattr(psutil, "net_if_addrs", lambda: here)
+    both = HostNetwork(name="n", cidr="10.0.0.0/8, 192.168.0.0/16")
+    assert addresses_of_network(both) == [("eth0", "10.1.2.3"), ("eth1", "192.168.7.7")]
+    whole = HostNetwork(name="n", interface="eth0")
+    assert addresses_of_network(whole) == [("eth0", "10.1.2.3"), ("eth0", "2001:db8::5")]
+    alone = HostNetwork(name="n", interface="eth2")
+    assert addresses_of_network(alone) == [("eth2", "fe80::2")]
