@@ -8,6 +8,7 @@ from cluster.jobspec.parse import parse_job
 from cluster.jobspec.problems import JobProblems, error_text, warning_text
 from cluster.operations.admission import problems_of, warnings_of_reference
 from scheduler.state.memory_store import MemoryStateStore
+from tests.template_coverage import report, templates_of
 from tests.vector_files import VECTORS, lines_of
 
 
@@ -54,3 +55,33 @@ def test_verdicts_are_worded_as_recorded():
             wrong.append(row["Name"])
     assert len(judged) >= 190
     assert wrong == []
+
+
+def test_of_templates_of_recorded_jobs_it_is_known_which_a_node_renders():
+    told = report([str(VECTORS / "hcl" / "own-jobs.jsonl.gz")]).splitlines()
+    assert told == [
+        "8 templates in 5 of 87 job files",
+        "rendered: 7 templates, 4 job files",
+        "of a file: 1 templates, 1 job files",
+        "Consul: 0 templates, 0 job files",
+        "Vault: 0 templates, 0 job files",
+        "switched off: 0 templates, 0 job files",
+        "not read: 0 templates, 0 job files",
+    ]
+
+
+def test_what_a_template_asks_for_in_vain_is_named():
+    def fate(text):
+        template = {"EmbeddedTmpl": text, "LeftDelim": None, "RightDelim": None}
+        job = {"TaskGroups": [{"Tasks": [{"Templates": [template]}]}]}
+        ((_, found, why),) = templates_of("job", job)
+        return found, why
+
+    assert fate('{{ range nomadService "web" }}{{ .Port }}{{ end }}') == ("rendered", "")
+    assert fate('{{ key "a" }}{{ with secret "b" }}{{ .Data }}{{ end }}') == (
+        "Vault",
+        "key, secret",
+    )
+    assert fate('{{ plugin "x" }}') == ("switched off", "plugin")
+    assert fate("{{ scratch }}")[0] == fate("{{ if }}")[0] == "not read"
+    assert fate("") == ("of a file", "")

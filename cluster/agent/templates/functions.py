@@ -26,13 +26,14 @@ from cluster.agent.templates.render_order import (
     RenderOrder,
 )
 
-_DENIED = ("executeTemplate", "plugin", "writeToFile")
-_OF_CONSUL = (
+#: What templates can name and nobody carries out, by whose it is.
+DENIED = ("executeTemplate", "plugin", "writeToFile")
+OF_CONSUL = (
     "key", "keyExists", "keyOrDefault", "ls", "safeLs", "tree", "safeTree", "service", "services",
     "connect", "node", "nodes", "datacenters", "partitions", "peerings", "caRoots", "caLeaf",
     "exportedServices", "importedServices",
 )  # fmt: skip
-_OF_VAULT = ("secret", "secrets", "pkiCert")
+OF_VAULT = ("secret", "secrets", "pkiCert")
 #: Bytes of a file that a template may read.
 _MAX_FILE = 16 * 1024 * 1024
 #: What sprig has and templates do not: keys and certificates made anew at each look.
@@ -142,9 +143,9 @@ def functions_of(order: RenderOrder, lookups: Lookups) -> dict[str, Callable[...
         "nomadVarListSafe": lookups.variables,
         "nomadService": lookups.service,
         "nomadServices": lookups.services,
-        **{name: _refusing("function is disabled") for name in _DENIED},
-        **{name: _refusing("there is no connection to Consul") for name in _OF_CONSUL},
-        **{name: _refusing("there is no connection to Vault") for name in _OF_VAULT},
+        **{name: _refusing("function is disabled") for name in DENIED},
+        **{name: _refusing("there is no connection to Consul") for name in OF_CONSUL},
+        **{name: _refusing("there is no connection to Vault") for name in OF_VAULT},
     }
 
 
