@@ -226,6 +226,7 @@ ROUTES: Mapping[str, Right] = {
     "what-if-delete": READ_NODES,
     "rehearsed-story-file": READ_NODES,
     "rehearsal": READ_NODES,
+    "job-rehearsed": READ_NODES,
     "rehearsed-story": READ_NODES,
     # Its own, or for managers; the operation asks.
     "rehearsal-cancel": READ_NODES,

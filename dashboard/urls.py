@@ -31,6 +31,7 @@ from dashboard.views import (
     policies,
     provider,
     saved_compositions,
+    scale_rehearsed,
     scheduler,
     search,
     stories,
@@ -139,6 +140,9 @@ urlpatterns = [
     path("jobs/scale/", launch_actions.scale, name="job-scale"),
     path("jobs/named/", jobs.job, name="job-named"),
     path("jobs/purge/", job_actions.purge_job, name="job-purge"),
+    path(
+        "jobs/rehearsed/<str:rehearsal_id>/", scale_rehearsed.rehearsed_here, name="job-rehearsed"
+    ),
     path("jobs/revert/", version_actions.revert, name="job-revert"),
     path("jobs/stable/", version_actions.mark_stable, name="job-mark-stable"),
     path("jobs/tag/", version_actions.tag, name="job-tag"),

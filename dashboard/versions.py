@@ -89,6 +89,18 @@ def going_back(current: Job, version: Job) -> str:
     return f"{'; '.join(parts)}."
 
 
+def counts_told(current: Job, version: Job) -> str:
+    """The counts of now of groups that have others in the version: `web 6, cache 2`."""
+    if current.stop:
+        return ""
+    after = {group.name: group.count for group in version.task_groups}
+    return ", ".join(
+        f"{group.name} {number(group.count)}"
+        for group in current.task_groups
+        if after.get(group.name, group.count) != group.count
+    )
+
+
 def comparison_told(older: Job, newer: Job, diff: JobDiff) -> str:
     """The heading of a comparison says which; this says how much."""
     if older.version == newer.version:

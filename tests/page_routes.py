@@ -12,7 +12,8 @@ from dashboard.urls import urlpatterns
 #: somebody who is signed in.
 TEXTS = {
     "allocation-file", "allocation-file-follow", "allocation-logs", "audit-json", "audit-newer",
-    "capsule", "chain-file", "notices", "rehearsed-story-file", "search-suggest", "story-file",
+    "capsule", "chain-file", "job-rehearsed", "notices", "rehearsed-story-file", "search-suggest",
+    "story-file",
 }  # fmt: skip
 LEADS_ON = {"job-named", "job-edit-named"}
 DOORS = {"login", "login-once", "logout", "provider", "provider-back", "provider-leave"}

@@ -57,13 +57,15 @@ def revert_job(  # noqa: PLR0913 - the options of one request
     version: int,
     *,
     enforce_prior_version: int | None = None,
+    keeps_counts: bool = False,
     by: Caller,
     now: int,
     ids: IDSource,
 ) -> JobWritten:
     """Register a stored version again, as a new one without its tag, not stable.
 
-    With `enforce_prior_version` only while that is the current one. A version that asks for what
+    With `enforce_prior_version` only while that is the current one; with `keeps_counts` groups of
+    the same name keep the counts of the current one. A version that asks for what
     the current one asks for is evaluated and makes no new one. Raises `VersionNotFound`,
     `AlreadyCurrent`, `JobMovedOn`, or what registering it raises.
     """
@@ -80,7 +82,9 @@ def revert_job(  # noqa: PLR0913 - the options of one request
         require_registration(by, old, "revert-job")
         # A job of that name may have been purged and registered anew meanwhile.
         wanted = replace(old, version_tag=None, stable=False)
-        is_seen = has_same_spec(seen, old)
+        if keeps_counts:
+            wanted = with_counts_of(wanted, change.job(key))
+        is_seen = has_same_spec(seen, wanted)
         admitted = admit(change, wanted, judged if is_seen else judge_job(wanted))
         submission = change.get(JOB_SUBMISSIONS, (key, version))
         request = JobRegistration(job=wanted, submission=submission)
@@ -93,6 +97,15 @@ def revert_job(  # noqa: PLR0913 - the options of one request
 
     index, written = store.write(WriteKind.JOB_REVERTED, work, now=now, by=by)
     return replace(written, index=index)
+
+
+def with_counts_of(job: Job, other: Job | None) -> Job:
+    """The job, its groups with the counts that groups of the same name have in the other."""
+    counts = {group.name: group.count for group in other.task_groups} if other is not None else {}
+    groups = tuple(
+        replace(group, count=counts.get(group.name, group.count)) for group in job.task_groups
+    )
+    return replace(job, task_groups=groups)
 
 
 def mark_job_stable(

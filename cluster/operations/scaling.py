@@ -21,6 +21,7 @@ from scheduler.state.scaling_nouns import SCALING_EVENTS
 from scheduler.state.writes.evaluations import write_evaluations
 from scheduler.state.writes.jobs import write_job
 from scheduler.state.writes.scaling import record_scaling
+from scheduler.state.writes.stories import person_of
 from scheduler.structs.evaluation import Cause, CauseKind, EvalTrigger, Evaluation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobType
@@ -144,6 +145,7 @@ def _event(change: Change, job: Job, group: TaskGroup, request: ScalingRequest) 
         message=request.message,
         error=request.error,
         meta=request.meta,
+        actor=person_of(change.by),
         create_index=change.index,
     )
 

@@ -17,7 +17,7 @@ from cluster.jobspec.diff_structs import (
     TaskGroupDiff,
 )
 
-_QUIET, _ADDED, _REMOVED = "quiet", "added", "removed"
+QUIET, ADDED, REMOVED = "quiet", "added", "removed"
 #: Longer differences are cut; the count is told.
 MAX_LINES = 400
 
@@ -36,7 +36,7 @@ def diff_lines(diff: JobDiff) -> tuple[DiffLine, ...]:
         more = len(lines) - MAX_LINES
         return (
             *lines[:MAX_LINES],
-            DiffLine(_QUIET, gettext("  and {more} more lines").format(more=more)),
+            DiffLine(QUIET, gettext("  and {more} more lines").format(more=more)),
         )
     return tuple(lines)
 
@@ -80,18 +80,19 @@ def _fields(fields: Iterable[FieldDiff], depth: int) -> Iterator[DiffLine]:
         if field.type in {DiffType.DELETED.value, DiffType.EDITED.value} and (
             field.old or field.type == DiffType.DELETED.value
         ):
-            yield _line(_REMOVED, f"{field.name} = {_shown(field.old)}", depth)
+            yield diff_line(REMOVED, f"{field.name} = {_shown(field.old)}", depth)
         if field.type in {DiffType.ADDED.value, DiffType.EDITED.value}:
-            yield _line(_ADDED, f"{field.name} = {_shown(field.new)}{note}", depth)
+            yield diff_line(ADDED, f"{field.name} = {_shown(field.new)}{note}", depth)
 
 
 def _head(kind: str, text: str, depth: int) -> DiffLine:
-    kinds = {DiffType.ADDED.value: _ADDED, DiffType.DELETED.value: _REMOVED}
-    return _line(kinds.get(kind, _QUIET), text, depth)
+    kinds = {DiffType.ADDED.value: ADDED, DiffType.DELETED.value: REMOVED}
+    return diff_line(kinds.get(kind, QUIET), text, depth)
 
 
-def _line(kind: str, text: str, depth: int) -> DiffLine:
-    sign = {_ADDED: "+", _REMOVED: "\N{MINUS SIGN}"}.get(kind, " ")
+def diff_line(kind: str, text: str, depth: int) -> DiffLine:
+    """A line with its sign, `depth` blocks within."""
+    sign = {ADDED: "+", REMOVED: "\N{MINUS SIGN}"}.get(kind, " ")
     return DiffLine(kind, f"{sign} {'  ' * depth}{text}")
 
 

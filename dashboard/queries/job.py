@@ -18,6 +18,7 @@ from dashboard.queries.dispatch import Typed, dispatch_context
 from dashboard.queries.job_checks import checks_url
 from dashboard.queries.job_groups import VIEWS, groups_context, view_of
 from dashboard.queries.job_lists import JOB_LISTS
+from dashboard.queries.job_source import source_of
 from dashboard.queries.job_tabs import TABS, job_tabs, list_of_job, tab_counts
 from dashboard.queries.jobs import Counts, group_counts, standing_of, total
 from dashboard.queries.launching import (
@@ -41,29 +42,13 @@ from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.why_waiting import why_it_waits
 from dashboard.wording import count_of, number, one_of
 from scheduler.state import nouns
-from scheduler.state.nouns import JOB_SUBMISSIONS, JOB_SUMMARIES
+from scheduler.state.nouns import JOB_SUMMARIES
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.identity import JobKey
-from scheduler.structs.job import Job, JobSubmission, JobType
+from scheduler.structs.job import Job, JobType
 
 #: The newest, among which an allocation is looked for that runs an action.
 MAX_ALLOCATIONS = 25
-#: What the record says of a job; its author does not.
-_KEPT_BY_RECORD = frozenset(
-    [
-        "Status",
-        "StatusDescription",
-        "Stop",
-        "Version",
-        "Stable",
-        "CreateIndex",
-        "ModifyIndex",
-        "JobModifyIndex",
-        "SubmitTime",
-        "NomadTokenID",
-        "VersionTag",
-    ]
-)
 #: What each part of the page follows.
 _TOPICS = {
     "versions": ("job", "versions"),
@@ -78,6 +63,8 @@ class JobWish(msgspec.Struct, frozen=True, kw_only=True):
     query: Mapping[str, str] = {}
     #: The versions to compare, as typed.
     compared: tuple[str, str] = ("", "")
+    #: As what they are shown: a word of `version_texts.VIEWS`.
+    shown_as: str = ""
     #: What a form of it is told apart by, so that one that is sent twice counts once.
     token: str = ""
     #: Forms of the page as they were sent, where they were refused.
@@ -264,7 +251,10 @@ def _overview(reader: RecordReader, job: Job, now: int, wish: JobWish) -> dict[s
 
 
 def _versions(reader: RecordReader, job: Job, _now: int, wish: JobWish) -> dict[str, Any]:
-    return {**versions_context(reader, job, wish.compared), "tag_form": wish.tag_form}
+    return {
+        **versions_context(reader, job, wish.compared, wish.shown_as),
+        "tag_form": wish.tag_form,
+    }
 
 
 def _definition(reader: RecordReader, job: Job, _now: int, _wish: JobWish) -> dict[str, Any]:
@@ -275,29 +265,6 @@ def _definition(reader: RecordReader, job: Job, _now: int, _wish: JobWish) -> di
         "language": language,
         "is_source": is_source,
     }
-
-
-def source_of(reader: RecordReader, job: Job) -> tuple[str, str, bool]:
-    """The text a job came as, its format, and whether it is that text or our own JSON of it."""
-    submission = submission_of(reader, job)
-    if submission is not None and submission.source:
-        return submission.source, submission.format, True
-    document = msgspec.to_builtins(job)
-    said = {name: value for name, value in document.items() if name not in _KEPT_BY_RECORD}
-    return (
-        msgspec.json.format(msgspec.json.encode({"Job": said}), indent=2).decode(),
-        "json",
-        False,
-    )
-
-
-def submission_of(reader: RecordReader, job: Job) -> JobSubmission | None:
-    """The text of a job; that of a stopped one came with the version before the stop."""
-    if not job.stop:
-        return reader.get(JOB_SUBMISSIONS, (job.key, job.version))
-    before = (each for each in reader.job_versions(job.key) if not each.stop)
-    running = next(before, None)
-    return reader.get(JOB_SUBMISSIONS, (job.key, running.version)) if running is not None else None
 
 
 _READ = {"overview": _overview, "versions": _versions, "definition": _definition}

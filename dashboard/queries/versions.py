@@ -17,10 +17,12 @@ from cluster.store.ports import RecordReader
 from dashboard.queries.differences import DiffLine, diff_lines
 from dashboard.queries.listings import newest_of_job
 from dashboard.queries.version_authors import Author, authors_of
+from dashboard.queries.version_texts import FILE, VIEWS, WholeTexts, whole_texts
 from dashboard.subscription import Subscription
 from dashboard.versions import (
     changes_told,
     comparison_told,
+    counts_told,
     going_back,
     kept_told,
     version_state,
@@ -44,7 +46,11 @@ class VersionLine(msgspec.Struct, frozen=True, kw_only=True):
     told: str
     #: What going back to it means; empty for the current one.
     consequence: str
+    #: Counts of today that differ from its own; empty where none do.
+    counts: str
     author: Author
+    #: Where its text stands whole.
+    url: str
     is_from: bool
     is_to: bool
 
@@ -56,14 +62,22 @@ class TwoVersions(msgspec.Struct, frozen=True, kw_only=True):
     newer: Job
     told: str
     lines: tuple[DiffLine, ...]
+    #: Why there are none of whole texts; empty where there are, or nothing differs.
+    why_none: str
+    #: Links to the same two as changes, as files, as JSON: word, address, whether it is shown.
+    views: tuple[tuple[str, str, bool], ...]
     #: The address of the same two, the other way round.
     turned: str
 
 
 def versions_context(
-    reader: RecordReader, job: Job, chosen: tuple[str, str] = ("", "")
+    reader: RecordReader, job: Job, chosen: tuple[str, str] = ("", ""), shown_as: str = ""
 ) -> dict[str, Any]:
-    """The list and the comparison that the address asks for, else that of the newest two."""
+    """The list and the comparison that the address asks for, else that of the newest two.
+
+    `shown_as` is a word of `VIEWS`; any other is as good as none.
+    """
+    view = shown_as if shown_as in {word for word, _ in VIEWS} else ""
     versions: Sequence[Job] = reader.job_versions(job.key)
     by_number = {str(version.version): version for version in versions}
     wants_two = any(chosen)
@@ -77,8 +91,10 @@ def versions_context(
         "kept": kept_told(versions),
         "kept_limit": KEPT_VERSIONS,
         "compare": _form(job.key),
-        "comparison": _compared(older, newer) if older and newer else None,
-        "is_chosen": wants_two,
+        "comparison": _compared(reader, older, newer, view) if older and newer else None,
+        # Such a comparison is not exchanged for that of the newest two.
+        "is_chosen": wants_two or view != "",
+        "view": view,
         "misses": not is_whole and (wants_two or len(versions) > 1),
     }
 
@@ -99,17 +115,28 @@ def _newest_two(versions: Sequence[Job]) -> tuple[Job | None, Job | None]:
     return (versions[1] if len(versions) > 1 else None), newest
 
 
-def _compared(older: Job, newer: Job) -> TwoVersions:
+def _compared(reader: RecordReader, older: Job, newer: Job, view: str) -> TwoVersions:
     diff = diff_jobs(older, newer)
-    told = comparison_told(older, newer, diff)
-    wish = urlencode({"from": newer.version, "to": older.version})
+    is_one = older.version == newer.version and view != ""
+    told = "" if is_one else comparison_told(older, newer, diff)
+    whole = whole_texts(reader, older, newer, view) if view else WholeTexts(diff_lines(diff))
     return TwoVersions(
         older=older,
         newer=newer,
         told=told,
-        lines=diff_lines(diff),
-        turned=f"{job_url(older.key, tab='versions')}&{wish}",
+        lines=whole.lines,
+        why_none=whole.why_none,
+        views=tuple(
+            (gettext(word), _address(older, newer, name), name == view) for name, word in VIEWS
+        ),
+        turned=_address(newer, older, view),
     )
+
+
+def _address(older: Job, newer: Job, view: str) -> str:
+    """Where two versions are compared."""
+    wish = {"from": older.version, "to": newer.version} | ({"as": view} if view else {})
+    return f"{job_url(older.key, tab='versions')}&{urlencode(wish)}"
 
 
 def _form(key: JobKey) -> dict[str, Any]:
@@ -141,7 +168,9 @@ def _lines(
                 if before
                 else gettext("the oldest kept"),
                 consequence="" if is_current else going_back(versions[0], version),
+                counts="" if is_current else counts_told(versions[0], version),
                 author=authors[version.version],
+                url=_address(version, version, FILE),
                 is_from=older is not None and version.version == older.version,
                 is_to=newer is not None and version.version == newer.version,
             )

@@ -25,7 +25,7 @@ from cluster.store.access import the_store
 from cluster.store.audit_entries import Act
 from dashboard.acts import note_refusal
 from dashboard.page import action
-from dashboard.queries.job import submission_of
+from dashboard.queries.job_source import submission_of
 from dashboard.rehearsed_acts import stop_change
 from dashboard.rehearsing import rehearse_act
 from dashboard.rights import ACTIONS

@@ -17,6 +17,7 @@ async def job(
         tab=request.GET.get("tab", ""),
         query=request.GET.dict(),
         compared=(request.GET.get("from", ""), request.GET.get("to", "")),
+        shown_as=request.GET.get("as", ""),
         token=request.ids.next_id(),  # type: ignore[attr-defined]  # set by request_context
     )
     return await shown(

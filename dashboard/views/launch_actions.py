@@ -45,6 +45,7 @@ from dashboard.views.job_forms import (
     refused,
     typed_again,
 )
+from dashboard.views.scale_rehearsed import refused_here, rehearse_here
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
 
@@ -124,7 +125,7 @@ async def dispatch(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
 async def scale(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     """POST /jobs/scale/: the group whose button was pressed, to the number beside it.
 
-    The button `rehearse` asks what that would do.
+    The button `rehearse` asks what that would do; with `part` to be told beside the number.
     """
     job = await job_of_form(request, viewer)
     if job is None:
@@ -146,6 +147,8 @@ async def scale(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
             require(viewer.caller, job.namespace, *ACTIONS["scale"])
             act = Act("scale job", "job", job.id, job.namespace)
             change = scale_change(job.key, group, count)
+            if "part" in request.POST:
+                return await rehearse_here(request, viewer, group, change, act)
             return await rehearse_act(request, viewer, change, act, back=job_url(job.key))
         asked = ScalingRequest(
             task_group=group, count=count, message=request.POST.get("message", "").strip()
@@ -155,6 +158,8 @@ async def scale(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
         )
     except OperationRefused as refusal:
         note_refusal(request, viewer.caller, refusal)
+        if is_rehearsal and "part" in request.POST:
+            return refused_here(request, group, str(refusal))
         told = ScaleTyped(
             counts=typed,
             group=group,

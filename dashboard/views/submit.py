@@ -27,7 +27,7 @@ from dashboard.acts import note_refusal
 from dashboard.examples import EXAMPLES
 from dashboard.page import action, key_in, page, shown
 from dashboard.queries.differences import diff_lines
-from dashboard.queries.job import source_of, submission_of
+from dashboard.queries.job_source import source_of, submission_of
 from dashboard.queries.rehearsals import rehearsal_context
 from dashboard.queries.submission import (
     Draft,

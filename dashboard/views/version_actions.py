@@ -35,7 +35,10 @@ _TAB = "versions"
 
 @action
 async def revert(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
-    """POST /jobs/revert/: `version` again as the newest, while `prior` is the current one."""
+    """POST /jobs/revert/: `version` again as the newest, while `prior` is the current one.
+
+    With `keep` its groups have as many instances as are wanted now.
+    """
     job = await job_of_form(request, viewer)
     if job is None:
         return gone(request)
@@ -50,6 +53,7 @@ async def revert(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
             job.key,
             version,
             enforce_prior_version=prior,
+            keeps_counts="keep" in request.POST,
             by=viewer.caller,
             now=viewer.now,
             ids=ids,

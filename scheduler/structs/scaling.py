@@ -18,6 +18,8 @@ class ScalingEvent(Wire, frozen=True):
     #: The note is about something that went wrong.
     error: bool = False
     meta: dict[str, object] = {}
+    #: What people call whoever asked; empty where nobody did, and in what older versions kept.
+    actor: str = ""
     #: Empty when no evaluation was made.
     eval_id: str = ""
     create_index: int = 0

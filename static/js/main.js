@@ -11,6 +11,7 @@ import { attachNewer } from "./controllers/newer.js";
 import { attachNotices, watchNotices } from "./controllers/notices.js";
 import { attachRacks } from "./controllers/racks.js";
 import { attachReplay } from "./controllers/replay.js";
+import { attachScale } from "./controllers/scale.js";
 import { attachUsage } from "./controllers/usage.js";
 import { refreshTimes } from "./controllers/relative_time.js";
 import { attachSuggest } from "./controllers/suggest.js";
@@ -36,6 +37,7 @@ const ATTACH = [
   ["[data-notices]", attachNotices],
   ["[data-racks]", attachRacks],
   ["[data-replay]", attachReplay],
+  ["[data-scale]", attachScale],
   ["[data-usage]", attachUsage],
   ["[data-suggest]", attachSuggest],
   ["[data-search]", attachSearch],

@@ -73,6 +73,7 @@ KEPT: dict[str, set[str]] = {
         "No volume",
         "A directory of one node, made for the jobs of a namespace and kept until it is deleted.",
     },
+    "views/scale_rehearsed.py": {"rehearse: {}"},
     "views/provider.py": {
         "a sign-in that was not begun here, or is over", "the provider does not answer",
         "what the provider sent proves nothing", "refused by the provider",

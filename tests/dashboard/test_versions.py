@@ -10,6 +10,7 @@ from dashboard.versions import (
     changes,
     changes_told,
     comparison_told,
+    counts_told,
     going_back,
     kept_told,
     version_state,
@@ -105,6 +106,13 @@ def test_what_a_version_changed_is_counted_and_named(after, told):
 )
 def test_going_back_says_what_will_be_asked_for(current, version, told):
     assert going_back(current, version) == told
+
+
+def test_counts_of_today_are_told_where_they_differ():
+    now = job(2, make_task_group(name="web", count=7), make_task_group(name="new", count=3))
+    assert counts_told(now, job(1)) == "web 7"
+    assert counts_told(now, now) == ""
+    assert counts_told(job(2, make_task_group(name="web", count=7), stop=True), job(1)) == ""
 
 
 def test_a_comparison_says_when_there_is_nothing_to_compare():

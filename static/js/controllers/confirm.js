@@ -37,6 +37,11 @@ function open(dialog, opener) {
     if (place.matches("input, select")) place.value = value;
     else place.textContent = value;
   }
+  // What is offered only with a value is as it was at the start.
+  for (const offer of dialog.querySelectorAll("[data-filled-with]")) {
+    offer.hidden = !opener.getAttribute(`data-fill-${offer.dataset.filledWith}`);
+    for (const box of offer.querySelectorAll("input")) box.checked = false;
+  }
   const field = dialog.querySelector("[id$='-typed']");
   if (field) {
     field.value = "";

@@ -114,6 +114,7 @@ def test_a_scaled_group_is_a_version_an_evaluation_and_an_event_of_one_write(sto
             previous_count=2,
             message="load",
             meta={"cpu": 0.9},
+            actor=MANAGER.name,
             eval_id=written.eval_id,
             create_index=index,
         )

@@ -347,15 +347,20 @@ def test_a_dialog_says_what_its_button_knows(live):
       `<button id="a" data-confirm="d" data-fill-version="3" data-fill-id="x">Promote</button>
        <button id="b" data-confirm="d" data-fill-version="4">Promote</button>
        <dialog id="d"><form><input type="hidden" name="id" data-filled="id">
-       <h2>Version <b data-filled="version">?</b></h2></form></dialog>`)""")
+       <h2>Version <b data-filled="version">?</b></h2>
+       <label data-filled-with="id"><input type="checkbox"></label></form></dialog>`)""")
     told = (
         "[document.querySelector('#d h2').textContent, document.querySelector('#d input').value]"
     )
     live.locator("#a").click()
     assert live.evaluate(told) == ["Version 3", "x"]
+    live.locator("#d [type=checkbox]").check()
     live.keyboard.press("Escape")
     live.locator("#b").click()
     assert live.evaluate(told) == ["Version 4", ""]
+    # What is offered with a value is not there without one, nor chosen from the time before.
+    assert live.locator("#d label").is_hidden()
+    assert not live.evaluate("document.querySelector('#d [type=checkbox]').checked")
 
 
 FOLDS = """<div id="reasons">

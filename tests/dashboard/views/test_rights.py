@@ -109,6 +109,7 @@ PAGES = {
     "topology": EVERYBODY,
     "what-if": EVERYBODY,
     "rehearsal": EVERYBODY,
+    "job-rehearsed": EVERYBODY,
     "rehearsed-story": EVERYBODY,
     "rehearsed-story-file": EVERYBODY,
     "what-if-saved": EVERYBODY,
@@ -227,7 +228,7 @@ FOLLOWS = {
 OF_NAMESPACES = {
     "job", "job-named", "job-edit", "job-edit-named", "evaluation", "chain", "chain-file",
     "allocation", "allocation-logs", "allocation-usage", "allocation-output", "job-usage",
-    "job-checks",
+    "job-checks", "job-rehearsed",
     "allocation-terminal", "allocation-files", "allocation-file", "allocation-file-follow",
     "namespace", "deployment", "deployment-compared",
     "story", "story-file", "explain", "variable", "volume",
@@ -245,6 +246,15 @@ OF_NO_NAMESPACE = {
 STORY = Story(kind=StoryKind.ROLLOUT, job_id="web")
 #: What pages of plain names are asked for; others name a namespace.
 NAMES = {"access-policy": "viewer", "pool": "default", "quota": "small"}
+SCALED = {
+    place: StoredRehearsal(
+        id=f"r-{place}",
+        scenario=(
+            f'{{"Scale": {{"JobID": "web", "Namespace": "{place}", "Group": "web", "Count": 2}}}}'
+        ),
+    )
+    for place in PLACES
+}
 REHEARSAL = StoredRehearsal(
     id="r-1", scenario='{"Lose": {"Filter": "Name == \\"n\\""}}', packed=pack(Rehearsed())
 )
@@ -263,7 +273,8 @@ def world(store):
         change.put(QUOTAS, QuotaSpec(name="small", create_index=change.index))
         change.put(NODE_POOLS, NodePool(name="default", create_index=change.index))
         put_found(change, NODE)
-        change.put(REHEARSALS, REHEARSAL)
+        for kept in (REHEARSAL, *SCALED.values()):
+            change.put(REHEARSALS, kept)
         change.put(STAGED_DRAINS, STAGED)
         for place in PLACES:
             write_job(change, make_job(namespace=place))
@@ -296,7 +307,9 @@ def address(name, place="default"):
         "job_id": "web", "namespace": place, "node_id": NODE.id, "form": "json",
         "eval_id": EVALUATIONS[place].id, "alloc_id": ALLOCATIONS[place].id,
         "name": NAMES.get(name, place), "deployment_id": f"d-{place}",
-        "story_id": f"s-{place}", "rehearsal_id": REHEARSAL.id, "drain_id": STAGED.id,
+        "story_id": f"s-{place}",
+        "rehearsal_id": SCALED[place].id if name == "job-rehearsed" else REHEARSAL.id,
+        "drain_id": STAGED.id,
         "path": "app", "volume_id": f"v-{place}", "saved_id": "1",
     }  # fmt: skip
     route = str(pattern)

@@ -3,10 +3,14 @@
 import pytest
 
 from cluster.operations.jobs import JobRegistration, register_job
+from cluster.operations.rehearsals import begin_rehearsal
 from cluster.operations.scaling import ScalingRequest, scale_job
+from cluster.runtime.rehearsal_process import carry_out
 from dashboard.panels import feed_for
 from dashboard.rights import ACTIONS, NODE_READ
 from dashboard.subscription import Subscription
+from scheduler.access.caller import CLUSTER
+from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.structs.identity import JobKey
 from scheduler.structs.task_group import ScalingPolicy
 from tests.builders import SOME_MOMENT, make_job, make_task_group
@@ -70,6 +74,9 @@ def test_the_group_whose_button_is_pressed_is_scaled(browser, job, store):
     assert counts(store) == [2, 5]
     (line,) = browser.get(PAGE).context["scale"]["events"]
     assert (line.told, line.event.message) == ("1 → 5", "Friday")
+    who = store.read(lambda reader: reader.story(newest.story_id)).actor
+    assert line.event.actor == who != ""
+    assert f'<td class="nowrap">{who}</td>' in browser.get(PAGE).text
 
 
 @pytest.mark.parametrize(
@@ -135,3 +142,39 @@ def test_an_open_page_follows_who_scales(browser, job, store, ids):
     told = {piece.target: one_line(piece.html) for piece in pieces if hasattr(piece, "html")}
     assert told["job-scale"] in browser.get(PAGE).text
     assert "2 → 4" in told["job-scale"]
+
+
+def test_what_it_would_do_is_told_beside_the_number(browser, job, store):
+    fields = {"count.api": "3", "rehearse": "api", "part": "1"}
+    asked = browser.post("/jobs/scale/", **FIELDS, **fields)
+    (row,) = store.read(lambda reader: list(reader.list_all(REHEARSALS)))
+    assert asked.headers["Location"] == f"/jobs/rehearsed/{row.id}/"
+    waiting = browser.get(asked.headers["Location"])
+    assert "Scaling api to 3 is being rehearsed." in waiting.text
+    assert (
+        f'id="rehearsed-api" role="status" data-look="/jobs/rehearsed/{row.id}/"' in waiting.text
+    )
+    begin_rehearsal(store, row.id, "web", by=CLUSTER, now=SOME_MOMENT)
+    carry_out(row.id)
+    told = browser.get(asked.headers["Location"])
+    # There is no node in this record.
+    assert "With 3: 0 of" in told.text
+    assert "Those that wait lack" in told.text
+    assert f'<a href="/what-if/{row.id}/">See where they go</a>' in told.text
+    assert "data-look" not in told.text
+    assert counts(store) == [2, 1]
+
+
+@pytest.mark.parametrize(("count", "group"), [("many", "api"), ("3", "")])
+def test_a_refused_rehearsal_is_told_beside_the_number(browser, job, store, count, group):
+    fields = {"count.api": count, "rehearse": group, "part": "1"}
+    answer = browser.post("/jobs/scale/", **FIELDS, **fields)
+    assert answer.status == 400
+    assert "Not rehearsed: " in answer.text
+    assert store.read(lambda reader: list(reader.list_all(REHEARSALS))) == []
+
+
+def test_what_scales_no_group_is_not_told_beside_a_number(browser, job, store):
+    browser.post("/jobs/stop/", **FIELDS, rehearse="1")
+    (row,) = store.read(lambda reader: list(reader.list_all(REHEARSALS)))
+    assert browser.get(f"/jobs/rehearsed/{row.id}/").status == 404

@@ -9,7 +9,8 @@ from dashboard.rights import ACTIONS
 from dashboard.subscription import Subscription
 from dashboard.wording import MINUS
 from scheduler.structs.identity import JobKey
-from tests.builders import SOME_MOMENT, make_job
+from scheduler.structs.job import JobSubmission
+from tests.builders import SOME_MOMENT, make_job, make_task_group
 from tests.callers import MANAGER
 from tests.dashboard.views.conftest import one_line
 
@@ -18,8 +19,9 @@ PAGE = "/jobs/default/web/"
 
 @pytest.fixture
 def register(store, ids):
-    def register(**fields):
-        request = JobRegistration(job=make_job(**({"id": "web"} | fields)))
+    def register(submission=None, **fields):
+        job = make_job(**({"id": "web"} | fields))
+        request = JobRegistration(job=job, submission=submission)
         return register_job(store, request, by=MANAGER, now=SOME_MOMENT, ids=ids)
 
     return register
@@ -72,6 +74,33 @@ def test_any_two_versions_are_compared(browser, three, older, newer, found):
     assert {(version, True) for version, _, is_to in chosen if is_to} == {(int(newer), True)}
     # What was chosen is not exchanged when a newer version comes.
     assert 'id="chosen-difference"' in answer.text
+
+
+def test_two_versions_are_shown_as_whole_files(browser, register):
+    for count in (2, 5):
+        text = f'job "web" {{\n  count = {count}\n}}\n'
+        register(submission=JobSubmission(source=text, format="hcl2"), priority=50 + count)
+    page = browser.get(PAGE, tab="versions", **{"from": "0", "to": "1", "as": "file"})
+    assert lines(page) == [
+        '  job "web" {', f"{MINUS}   count = 2", "+   count = 5", "  }",
+    ]  # fmt: skip
+    assert 'id="chosen-difference"' in page.text
+    # Turned round it stays the same view, and so it does for the next two that are chosen.
+    turned = page.context["comparison"].turned
+    assert "from=1&to=0&as=file" in turned
+    assert '<input type="hidden" name="as" value="file">' in page.text
+    one = browser.get(page.context["versions"][0].url)
+    assert lines(one) == ['  job "web" {', "    count = 5", "  }"]
+
+
+def test_two_versions_are_shown_as_json_without_what_the_record_says(browser, three):
+    page = browser.get(PAGE, tab="versions", **{"from": "0", "to": "2", "as": "json"})
+    marked = [line for line in lines(page) if line[0] != " "]
+    assert marked == [f'{MINUS}     "Priority": 50,', '+     "Priority": 70,']
+    assert "ModifyIndex" not in "".join(lines(page))
+    file = browser.get(PAGE, tab="versions", **{"from": "0", "to": "2", "as": "file"})
+    assert lines(file) == []
+    assert "The text that v0 came as was not kept." in file.text
 
 
 @pytest.mark.parametrize("asked", ["9", "", "x", "-1", "1\x00", "9" * 40])
@@ -137,6 +166,19 @@ def test_going_back_stores_an_older_version_again(browser, three, store):
     newest = store.read(lambda reader: reader.evaluations_by_job(KEY))[-1]
     assert answer.headers["Location"] == f"/evaluations/{newest.id}/"
     assert (current(store).version, current(store).priority) == (3, 50)
+
+
+def test_going_back_may_keep_the_counts_of_now(browser, register, store):
+    for count, other in ((2, "gone"), (7, "new")):
+        groups = (make_task_group(name="api", count=count), make_task_group(name=other))
+        register(task_groups=groups, priority=50 + count)
+    (line,) = browser.get(PAGE, tab="versions").context["versions"][1:]
+    assert line.counts == "api 7"
+    browser.post("/jobs/revert/", **FIELDS, version="0", prior="1", keep="yes")
+    kept = [(group.name, group.count) for group in current(store).task_groups]
+    assert (kept, current(store).priority) == ([("api", 7), ("gone", 1)], 52)
+    browser.post("/jobs/revert/", **FIELDS, version="0", prior="2")
+    assert current(store).task_group("api").count == 2
 
 
 @pytest.mark.parametrize(
