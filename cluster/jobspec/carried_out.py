@@ -122,6 +122,9 @@ def _asks_for_csi(volumes: Mapping[str, VolumeAsk]) -> bool:
 #: Drivers that leave a task in the files of its host, where nothing can be shown elsewhere.
 WITHOUT_MOUNTS = frozenset({"raw_exec", "mock_driver"})
 NO_MOUNTS = "the driver {} leaves the task in the files of its host and shows no volume elsewhere"
+#: Drivers whose tasks can have mounts of their own, which no other sees.
+INWARD_MOUNTS = frozenset({"exec"})
+NO_WAY_OUT = "a task of the driver {} passes no mounts of its own on to the host"
 #: Drivers whose tasks have the host's resolver and the host's name, whatever the job says.
 WITHOUT_NAMES = frozenset({"raw_exec"})
 NO_RESOLVER = "tasks of the driver {} have the resolver of their host"
@@ -294,7 +297,11 @@ TABLE: Mapping[type[Wire], Mapping[str, Row]] = {
         ),
         **rows("getter_options getter_headers getter_mode getter_insecure relative_dest chown"),
     },
-    VolumeMount: rows("volume destination read_only propagation_mode selinux_label"),
+    VolumeMount: {
+        **rows("volume destination read_only"),
+        "propagation_mode": Row(Fate.WORKS, "`bidirectional` for `docker` alone"),
+        "selinux_label": Row(Fate.WORKS, "given to the engine of `docker`; no other has labels"),
+    },
     Action: rows("name command args"),
     Resources: {
         **rows("cpu memory_mb memory_max_mb", why=BY_GROUP),

@@ -12,9 +12,11 @@ from typing import NamedTuple
 import msgspec
 
 from cluster.jobspec.carried_out import (
+    INWARD_MOUNTS,
     NO_HOSTNAME,
     NO_MOUNTS,
     NO_RESOLVER,
+    NO_WAY_OUT,
     OLD_FORM,
     TABLE,
     WITHOUT_MOUNTS,
@@ -200,8 +202,18 @@ def _by_driver(value: Wire, place: tuple[str, ...], path: str) -> Iterator[LeftO
     if isinstance(value, Task) and value.volume_mounts and value.driver in WITHOUT_MOUNTS:
         way, why = _joined(path, value, "volume_mounts"), NO_MOUNTS.format(value.driver)
         yield LeftOut("volume_mount", place, f"{way}[0]", Fate.FAILS, why, _FAILS)
+    if isinstance(value, Task) and value.driver in INWARD_MOUNTS:
+        yield from _outward(value, place, _joined(path, value, "volume_mounts"))
     if isinstance(value, TaskGroup):
         yield from _names(value, place, path)
+
+
+def _outward(task: Task, place: tuple[str, ...], path: str) -> Iterator[LeftOut]:
+    for position, mount in enumerate(task.volume_mounts):
+        if mount.propagation_mode == "bidirectional":
+            name = f"propagation_mode {quoted(mount.propagation_mode)}"
+            way, why = f"{path}[{position}].PropagationMode", NO_WAY_OUT.format(task.driver)
+            yield LeftOut(name, place, way, Fate.FAILS, why, _FAILS)
 
 
 def _names(group: TaskGroup, place: tuple[str, ...], path: str) -> Iterator[LeftOut]:

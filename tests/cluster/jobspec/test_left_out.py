@@ -122,6 +122,24 @@ CASES = [
     ),
     pytest.param(
         in_group(
+            Volumes={"v": {"Type": "host", "Source": "x"}},
+            Tasks=[
+                task(
+                    Name="t",
+                    Driver="exec",
+                    Config={"command": "x"},
+                    VolumeMounts=[
+                        {"Volume": "v", "Destination": "/v", "PropagationMode": "bidirectional"}
+                    ],
+                )
+            ],
+        ),
+        'propagation_mode "bidirectional" of task "g.t": a task of the driver exec passes no'
+        f" mounts of its own on to the host{TASK_ENDS}",
+        id="mounts outward",
+    ),
+    pytest.param(
+        in_group(
             Networks=[{"Mode": "bridge", "DNS": {"Servers": ["192.0.2.1"]}}],
             Tasks=[task(Name="t", Driver="raw_exec", Config={"command": "x"})],
         ),

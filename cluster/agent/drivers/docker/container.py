@@ -114,10 +114,11 @@ def _shown(options: DockerOptions, launch: Launch, settings: DockerSettings) -> 
         "Binds": [
             *_binds(options, launch.directories, settings),
             *(f"{file}:{seen}:ro" for file, seen in name_files(options, launch)),
+            *(_labelled(mount) for mount in launch.mounts if mount.selinux_label),
         ],
         "Mounts": [
             *(_mount(mount, launch.directories, settings) for mount in options.mounts),
-            *map(_volume_mount, launch.mounts),
+            *(_volume_mount(mount) for mount in launch.mounts if not mount.selinux_label),
         ],
         "Devices": [
             *(_device(device) for device in options.devices),
@@ -362,15 +363,29 @@ def _mount(
 
 def _volume_mount(mount: Mount) -> dict[str, Any]:
     """A volume of the node, which its owner declared and the job asked for by name."""
-    target = mount.target if mount.target.startswith("/") else f"/{mount.target}"
-    propagation = {"host-to-task": "rslave", "bidirectional": "rshared"}
     return {
         "Type": "bind",
         "Source": str(mount.source),
-        "Target": target,
+        "Target": _target(mount),
         "ReadOnly": mount.read_only,
-        "BindOptions": {"Propagation": propagation.get(mount.propagation, "rprivate")},
+        "BindOptions": {"Propagation": _propagation(mount)},
     }
+
+
+def _labelled(mount: Mount) -> str:
+    """The same in the older form: in that one alone the engine is told how to label its files."""
+    access = "ro" if mount.read_only else "rw"
+    how = f"{access},{_propagation(mount)},{mount.selinux_label}"
+    return f"{mount.source}:{_target(mount)}:{how}"
+
+
+def _target(mount: Mount) -> str:
+    return mount.target if mount.target.startswith("/") else f"/{mount.target}"
+
+
+def _propagation(mount: Mount) -> str:
+    kinds = {"host-to-task": "rslave", "bidirectional": "rshared"}
+    return kinds.get(mount.propagation, "rprivate")
 
 
 def _device(device: EngineDevice) -> dict[str, str]:

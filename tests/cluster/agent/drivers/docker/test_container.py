@@ -196,6 +196,13 @@ def test_volumes_of_the_node_are_shown_where_the_job_says():
     }
 
 
+def test_an_engine_is_told_how_to_label_the_files_of_a_volume():
+    mount = Mount("data", Path("/srv/data"), "data", read_only=False, selinux_label="Z")
+    found = host(mounts=(mount,))
+    assert found["Mounts"] == []
+    assert found["Binds"][-1] == "/srv/data:/data:rw,rprivate,Z"
+
+
 @pytest.mark.parametrize(
     ("image", "reference"),
     [
