@@ -4,25 +4,27 @@ In: the allocation and its job, what drivers report, the time. Out: commands, an
 the server. `wake_at` says when `tick` wants to be called; nothing here sleeps, starts or writes.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from msgspec.structs import replace
 
 from cluster.agent import task_events as events
 from cluster.agent.alloc_health import HealthTracker
-from cluster.agent.kill_order import KillOrder
+from cluster.agent.alloc_status import status_of
+from cluster.agent.kill_order import KillOrder, reason_to_end
 from cluster.agent.lifecycle_gates import Gates, hook_of, is_sidecar
 from cluster.agent.protocol import AllocationReport
 from cluster.agent.restarts import Ending, RestartTracker, restarts_on_success
 from cluster.agent.task_run import Command, Phase, TaskRun
+from cluster.agent.withdrawal import Withdrawal
 from cluster.jobspec.left_out import set_up_refusals
 from scheduler.structs.allocation import (
     Allocation,
     ClientStatus,
     DeploymentHealth,
     NetworkStatus,
-    TaskEvent,
     TaskState,
 )
 from scheduler.structs.job import Job
@@ -70,6 +72,7 @@ class AllocRunner:
             alloc, job, group, now, passes_checks=surroundings.is_simulated
         )
         self.killing: KillOrder | None = None
+        self.withdrawal: Withdrawal | None = None
         self.ran_too_long = False
         self.network_status: NetworkStatus | None = NetworkStatus()
         self.network_namespace = ""  # The file that holds it; "": the host's network.
@@ -133,6 +136,9 @@ class AllocRunner:
     def tick(self, now: int) -> list[Command]:
         """Whatever was to happen by now."""
         commands = [command for run in self.tasks.values() for command in run.tick(now)]
+        if self.withdrawal is not None and now >= self.withdrawal.ends_at:
+            restart, self.withdrawal = self.withdrawal.restart, None
+            commands += restart(now) if self.killing is None else []
         if self._deadline and now >= self._deadline and not self.is_terminal:
             self.ran_too_long = True
             commands += self.kill(now, reason=RUN_TOO_LONG)
@@ -143,14 +149,16 @@ class AllocRunner:
         for run in self.tasks.values():
             run.shift(by)
         self.health.shift(by)
-        if self.killing is not None:
-            self.killing.shift(by)
+        for each in (self.killing, self.withdrawal):
+            if each is not None:
+                each.shift(by)
 
     @property
     def wake_at(self) -> int:
         """When `tick` is wanted; 0: not before something else happens."""
         times = [0 if run.held else run.wake_at for run in self.tasks.values()]
         times.append(self.killing.wake_at if self.killing else 0)
+        times.append(self.withdrawal.ends_at if self.withdrawal else 0)
         if not self.is_terminal:
             times += [self.health.wake_at, 0 if self.ran_too_long else self._deadline]
         return min((time for time in times if time), default=0)
@@ -158,10 +166,13 @@ class AllocRunner:
     def kill(self, now: int, *, reason: str = "") -> list[Command]:
         """Stop every task in order; poststop tasks still run, unless it ran too long."""
         if self.killing is None:
+            # Services that have left already are waited for once.
             delay = self.group.shutdown_delay or 0
+            over = self.withdrawal.ends_at if self.withdrawal else now + delay
+            self.withdrawal = None
             self.killing = KillOrder(
                 reason=reason,
-                begins_at=now + delay if self._any_running else now,
+                begins_at=over if self._any_running else now,
                 also_poststop=self.ran_too_long,
             )
         if self.alloc.desired_transition.no_shutdown_delay:
@@ -173,12 +184,9 @@ class AllocRunner:
         if name and all_tasks:
             raise TaskRefused("task name cannot be set when restarting all tasks")
         if all_tasks:
-            return self._restart_all(now)
+            return self._once_withdrawn(self._restart_all, now)
         if not name:
-            if self.killing is not None:
-                raise TaskRefused(OVER)
-            text = "User requested running tasks to restart"
-            return [c for run in self.tasks.values() for c in run.restart(now, text)]
+            return self._once_withdrawn(self._restart_running, now)
         run = self.tasks.get(name)
         if run is None:
             raise TaskRefused(f"Could not find task runner for task: {name}")
@@ -193,10 +201,11 @@ class AllocRunner:
 
     def fail_checked(self, name: str, reason: str, now: int) -> list[Command]:
         """A check has failed for too long: run its task, or every task, anew as a failure."""
-        runs = [self.tasks[name]] if name in self.tasks else list(self.tasks.values())
         if self.killing is not None:
             return []
-        return [command for run in runs for command in run.fail_check(now, reason)]
+        if name in self.tasks:
+            return self.tasks[name].fail_check(now, reason)
+        return self._once_withdrawn(partial(self._fail_all, reason), now)
 
     def templates_changed(
         self,
@@ -245,17 +254,10 @@ class AllocRunner:
 
     @property
     def client_status(self) -> tuple[ClientStatus, str]:
-        """The allocation's status from those of its tasks; the first rule that holds."""
+        """The allocation's status, and what is said of it."""
         if self.ran_too_long and self.is_terminal:
             return ClientStatus.COMPLETE, RUN_TOO_LONG
-        states = [run.state for run in self.tasks.values()]
-        if any(state.failed and state.state == "dead" for state in states):
-            return ClientStatus.FAILED, "Failed tasks"
-        if any(state.state == "running" for state in states):
-            return ClientStatus.RUNNING, "Tasks are running"
-        if any(state.state == "pending" for state in states):
-            return ClientStatus.PENDING, "No tasks have started"
-        return ClientStatus.COMPLETE, "All tasks have completed"
+        return status_of(self.states.values())
 
     @property
     def is_terminal(self) -> bool:
@@ -278,8 +280,6 @@ class AllocRunner:
             deployment_status=self.deployment_status,
             network_status=self.network_status,
         )
-
-    # The settling: what follows from the states of the tasks, until nothing follows any more.
 
     def _settle(self, now: int) -> list[Command]:
         commands: list[Command] = []
@@ -323,27 +323,14 @@ class AllocRunner:
         """A failed task or a dead leader ends the others (node-agent.md 5.3)."""
         if self.killing is not None:
             return
-        live = [run for run in self._without_poststop() if not run.is_dead]
-        if not live:
-            return
-        line = self._reason_to_end(now, live)
+        main = [run for run in self.tasks.values() if hook_of(run.task) != "poststop"]
+        line = reason_to_end(main, now)
         if line is None:
             return
-        for run in live:
-            run.say(line)
+        for run in main:
+            if not run.is_dead:
+                run.say(line)
         self.killing = KillOrder(reason="", begins_at=now)
-
-    def _reason_to_end(self, now: int, live: list[TaskRun]) -> TaskEvent | None:
-        dead = [run for run in self._without_poststop() if run.is_dead]
-        failed = next((run for run in dead if run.state.failed), None)
-        if any(run.task.leader and not run.state.failed for run in dead):
-            return events.leader_dead(now)
-        if failed is not None:
-            return events.sibling_failed(now, failed.task.name)
-        has_main = any(not is_sidecar(run.task) for run in self._without_poststop())
-        if has_main and all(is_sidecar(run.task) for run in live):
-            return events.main_tasks_dead(now)
-        return None
 
     def _judge_health(self, now: int) -> None:
         verdict = self.health.judge(self.client_status[0], self.tasks.values(), now)
@@ -354,9 +341,27 @@ class AllocRunner:
         for name, reason in verdict.reasons.items():
             self.tasks[name].say(events.alloc_unhealthy(now, reason))
 
-    def _restart_all(self, now: int) -> list[Command]:
+    def _once_withdrawn(self, restart: Callable[[int], list[Command]], now: int) -> list[Command]:
+        """Restart every task, after its group's services were out of the list for the delay."""
         if self.killing is not None:
             raise TaskRefused(OVER)
+        delay = self.group.shutdown_delay or 0
+        if not (self.group.services and delay and self._any_running):
+            return restart(now)
+        if self.withdrawal is None:
+            self.withdrawal = Withdrawal(now + delay, restart)
+            for run in self.tasks.values():
+                run.say(events.withdrawn(now, delay))
+        return []
+
+    def _fail_all(self, reason: str, now: int) -> list[Command]:
+        return [c for run in self.tasks.values() for c in run.fail_check(now, reason)]
+
+    def _restart_running(self, now: int) -> list[Command]:
+        text = "User requested running tasks to restart"
+        return [c for run in self.tasks.values() for c in run.restart(now, text)]
+
+    def _restart_all(self, now: int) -> list[Command]:
         text = "User requested all tasks to restart"
         commands: list[Command] = []
         self.gates.reset()
@@ -370,9 +375,6 @@ class AllocRunner:
     def _missing_tasks(self, now: int) -> list[Command]:
         gone = [run for name, run in self.tasks.items() if self.group.task(name) is None]
         return [c for run in gone if not run.is_dead for c in run.fail(now, "update missing task")]
-
-    def _without_poststop(self) -> Iterable[TaskRun]:
-        return (run for run in self.tasks.values() if hook_of(run.task) != "poststop")
 
     @property
     def _any_running(self) -> bool:

@@ -3,12 +3,13 @@
 Each rank is waited for before the next. Poststop tasks are not killed, except when told so.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from cluster.agent import task_events as events
 from cluster.agent.lifecycle_gates import hook_of, is_sidecar
 from cluster.agent.task_run import Command, TaskRun
-from scheduler.structs.allocation import Allocation
+from scheduler.structs.allocation import Allocation, TaskEvent
 
 
 @dataclass
@@ -49,6 +50,26 @@ class KillOrder:
             if any(not run.is_dead for run in live):
                 break
         return commands
+
+
+def reason_to_end(runs: Sequence[TaskRun], now: int) -> TaskEvent | None:
+    """Why the tasks that still live are to end too, as they are told; None: nothing says so.
+
+    `runs`: all but poststop tasks.
+    """
+    live = [run for run in runs if not run.is_dead]
+    dead = [run for run in runs if run.is_dead]
+    if not live:
+        return None
+    failed = next((run for run in dead if run.state.failed), None)
+    if any(run.task.leader and not run.state.failed for run in dead):
+        return events.leader_dead(now)
+    if failed is not None:
+        return events.sibling_failed(now, failed.task.name)
+    has_main = any(not is_sidecar(run.task) for run in runs)
+    if has_main and all(is_sidecar(run.task) for run in live):
+        return events.main_tasks_dead(now)
+    return None
 
 
 def _rank(run: TaskRun) -> int:

@@ -122,7 +122,8 @@ def has_begun(runner: AllocRunner) -> bool:
 
 def _workloads_now(runner: AllocRunner) -> Iterable[str]:
     if has_begun(runner):
-        yield ""
+        if runner.withdrawal is None:
+            yield ""
         for name, run in runner.tasks.items():
             if run.phase is Phase.RUNNING and not (run.kill_asked or run.restart_asked):
                 yield name

@@ -202,6 +202,15 @@ def shutdown_delay(now: int, delay: Duration, *, skipped: bool) -> TaskEvent:
     )
 
 
+def withdrawn(now: int, delay: Duration) -> TaskEvent:
+    """A restart of all tasks waits, so that nobody sends requests to its group's services."""
+    return event(
+        "Waiting for shutdown delay",
+        now,
+        f"Waiting for shutdown_delay of {duration_text(delay)} before all tasks are restarted.",
+    )
+
+
 def failed_restoring(now: int) -> TaskEvent:
     """The process was not found again after a restart of the agent."""
     return event(

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from cluster.agent.agent_state import DiskStorage, NoStorage
 from cluster.agent.alloc_host import AllocHost
-from cluster.agent.alloc_runner import AllocRunner, Surroundings
+from cluster.agent.alloc_runner import AllocRunner, Surroundings, TaskRefused
 from cluster.agent.check_keeper import CheckKeeper
 from cluster.agent.check_probe import Prober
 from cluster.agent.check_state import CheckStatus, RestartWatch
@@ -23,6 +23,7 @@ from cluster.agent.services import (
     wanted_registrations,
 )
 from cluster.agent.task_launch import TaskLauncher
+from cluster.agent.task_run import StopTask
 from cluster.runtime.clock import RandomIDs, SystemClock
 from scheduler.structs.allocation import (
     AllocatedResources,
@@ -142,6 +143,49 @@ def test_a_group_is_found_from_its_beginning_and_a_task_while_it_runs():
     assert names(runner) == ["side", "web"]
     runner.kill(T0)
     assert names(runner) == []
+
+
+def of_all(runner, now):
+    return runner.restart_tasks("", now, all_tasks=True)
+
+
+def of_running(runner, now):
+    return runner.restart_tasks("", now, all_tasks=False)
+
+
+def by_check(runner, now):
+    return runner.fail_checked("", "healthcheck", now)
+
+
+@pytest.mark.parametrize("restart", [of_all, of_running, by_check])
+def test_a_group_leaves_the_list_for_its_delay_before_all_its_tasks_start_anew(restart):
+    runner = make_runner(WEB)
+    runner.group = replace(runner.group, shutdown_delay=5 * SECOND)
+    runner.begin(T0)
+    runner.task_started("web", T0)
+
+    assert restart(runner, T0) == restart(runner, T0 + SECOND) == []
+    (*_, before, said) = [each.display_message for each in runner.tasks["web"].state.events]
+    assert said == "Waiting for shutdown_delay of 5s before all tasks are restarted."
+    assert before == "Task started by client"
+    assert (names(runner), runner.wake_at) == ([], T0 + 5 * SECOND)
+    assert runner.tick(T0 + 4 * SECOND) == []
+    assert isinstance(runner.tick(T0 + 5 * SECOND)[0], StopTask)
+    assert names(runner) == ["web"]
+
+
+def test_a_group_that_has_left_the_list_is_stopped_once_that_delay_is_over():
+    runner = make_runner(WEB)
+    runner.group = replace(runner.group, shutdown_delay=5 * SECOND)
+    runner.begin(T0)
+    runner.task_started("web", T0)
+    of_all(runner, T0)
+    assert runner.kill(T0 + SECOND) == []
+    assert (names(runner), runner.wake_at) == ([], T0 + 5 * SECOND)
+    (stop,) = runner.tick(T0 + 5 * SECOND)
+    assert isinstance(stop, StopTask)
+    with pytest.raises(TaskRefused, match="restart of an alloc that should not run"):
+        of_all(runner, T0 + 6 * SECOND)
 
 
 class Link:
