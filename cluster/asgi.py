@@ -19,6 +19,7 @@ from django.db import connection
 from cluster.agent.channel import AgentChannel
 from cluster.agent.channel_relay import ChannelRelay
 from cluster.agent.protocol import MAX_BODY
+from cluster.api.edge import Edge
 from cluster.api.faults import answer_fault
 from cluster.api.session_door import SessionDoor
 from cluster.api.urls import urlpatterns
@@ -63,7 +64,7 @@ application = ProtocolTypeRouter(
     {
         "http": Gate(
             PathRouter(
-                {"/v1/": programs, "/.well-known/": programs, "/static/": StaticFiles()},
+                {"/v1/": Edge(programs), "/.well-known/": programs, "/static/": StaticFiles()},
                 default=pages,
             ),
             MAX_BODY,

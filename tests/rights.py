@@ -343,9 +343,8 @@ SERVERS = [
     Row("GET", "operator/autopilot/configuration", "operator:read"),
     Row("PUT", "operator/autopilot/configuration", "operator:write"),
     Row("GET", "operator/autopilot/health", "operator:read"),
-    Row(_ALL, "operator/raft/x", MANAGEMENT, name="/x"),
-    Row("GET", "operator/autopilot/x", "operator:read", name="/x"),
-    Row("PUT POST PATCH DELETE", "operator/autopilot/x", "operator:write", name="/x"),
+    Row("DELETE", "operator/raft/peer", MANAGEMENT),
+    Row("PUT POST", "operator/raft/transfer-leadership", MANAGEMENT),
     Row("GET", "operator/keyring/keys", "keyring-read | operator:read"),
     Row("PUT", "operator/keyring/rotate", "keyring-rotate"),
     Row("DELETE", "operator/keyring/key/x", "keyring-delete", name="/x"),
@@ -354,9 +353,10 @@ SERVERS = [
     *(
         Row(_ALL, path, ANYBODY)
         for path in (
-            "operator/utilization", "recommendations", "sentinel/policies",
+            "recommendations", "sentinel/policies",
         )
     ),
+    Row("PUT POST", "operator/utilization", ANYBODY),
     Row("GET", "webhooks", "operator:read"),
     Row("GET", "webhook/w", "operator:read", name="/w"),
     Row("PUT", "webhook/w", "operator:write", {"Name": "w"}, name="/w"),

@@ -17,6 +17,7 @@ from scheduler.ports import StateReader
 from scheduler.state.nouns import ACL_POLICIES
 from scheduler.structs.acl_policy import AclPolicy, JobAcl
 
+NAMELESS_POLICY = "Missing Policy Name"
 #: What the list leaves to a read of one policy.
 _LONG = ("Rules", "JobACL")
 
@@ -24,7 +25,7 @@ _LONG = ("Rules", "JobACL")
 async def write_policy(call: Call, name: str) -> HttpResponse:
     """PUT /v1/acl/policy/<name>: replaces all of it."""
     if not name:
-        raise OperationRefused("Missing Policy Name")
+        raise OperationRefused(NAMELESS_POLICY)
     body = call.body("ACLPolicy")
     if body.text("Name") != name:
         raise OperationRefused("ACL policy name does not match request path")
@@ -48,6 +49,8 @@ async def write_policy(call: Call, name: str) -> HttpResponse:
 
 async def remove_policy(call: Call, name: str) -> HttpResponse:
     """DELETE /v1/acl/policy/<name>."""
+    if not name:
+        raise OperationRefused(NAMELESS_POLICY)
     index = await call.write(delete_policy, name, ids=False)
     return answer_write(call.request, None, index)
 

@@ -90,10 +90,11 @@ async def checks(call: Call, alloc_id: str) -> HttpResponse:
     alloc = await allocation_of(call, alloc_id)
     require(call.caller, alloc.namespace, "read-job")
     if alloc.is_terminal:
-        return answer_json(call.request, {})
+        return answer_json(call.request, None)
     asked: dict[str, object] = {"AllocID": alloc.id}
     told = await call_agent_once(alloc, "alloc.checks", asked, by=call.caller)
-    return answer_json(call.request, told)
+    # Without any check the reference says null.
+    return answer_json(call.request, told or None)
 
 
 async def host_stats(call: Call) -> HttpResponse:

@@ -9,6 +9,7 @@ import msgspec
 from django.conf import settings
 
 from cluster.api.body import Body
+from cluster.api.parameters import NO_PATH, OWN_REGION
 from cluster.api.request import Call
 from cluster.jobspec.canonicalize import canonicalize
 from cluster.jobspec.left_out import dropped_fields
@@ -22,10 +23,7 @@ from scheduler.structs.job import Job, JobSubmission
 
 MAX_JOB = 1024 * 1024
 NO_JOB = "Job must be specified"
-_NO_PATH = "No path to region"
 _NAMESPACE_MISMATCH = 'mismatched request namespace in request: "default", ""'
-#: What requests say when they mean the server's own region.
-_OWN_REGION = "global"
 
 
 class RequestedJob(NamedTuple):
@@ -45,7 +43,7 @@ def job_of_body(call: Call, body: Body) -> RequestedJob:
         or DEFAULT_NAMESPACE
     )
     form["Region"] = body.text("Region") or call.query.get("region") or form["Region"]
-    if form["Region"] in {None, "", _OWN_REGION}:
+    if form["Region"] in {None, "", OWN_REGION}:
         form["Region"] = settings.BIVOUAC_REGION
     return _requested(form)
 
@@ -55,11 +53,11 @@ def job_to_validate(call: Call, body: Body) -> RequestedJob:
     form = _form_of(call, body)
     if form["Namespace"] == "":
         raise OperationRefused(_NAMESPACE_MISMATCH)
-    if form["Region"] in {None, _OWN_REGION}:
+    if form["Region"] in {None, OWN_REGION}:
         form["Region"] = settings.BIVOUAC_REGION
     for region in (body.text("Region"), call.query.get("region")):
-        if region not in {None, "", _OWN_REGION, settings.BIVOUAC_REGION}:
-            raise OperationRefused(_NO_PATH)
+        if region not in {None, "", OWN_REGION, settings.BIVOUAC_REGION}:
+            raise OperationRefused(NO_PATH)
     return _requested(form)
 
 
@@ -79,7 +77,7 @@ def _form_of(call: Call, body: Body) -> RequestForm:
 def check_region(job: Job) -> None:
     """Refuse a job for another region."""
     if job.region != settings.BIVOUAC_REGION:
-        raise OperationRefused(_NO_PATH)
+        raise OperationRefused(NO_PATH)
 
 
 def registration_of(call: Call) -> JobRegistration:

@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from cluster.api.request import Call
 from cluster.api.respond import refusal
 
-_ENTERPRISE = "Nomad Enterprise only endpoint"
+ENTERPRISE = "Nomad Enterprise only endpoint"
 
 #: Also of routes that can be read, but not written.
 VOLUMES = "Volumes of CSI plugins are not built yet."
@@ -27,11 +27,9 @@ NOT_BUILT: dict[str, str] = {
     r"agent/pprof/.*": "There are no profiles to take: this server is not a Go program.",
     r"agent/keyring/.*": "Servers share a database here: there is no gossip to encrypt.",
     r"agent/reload": "Reloading an agent's configuration is not built yet.",
-    RAFT: NO_GROUP,
-    r"operator/utilization": _ENTERPRISE,
     r"plugin/csi/.*": "CSI plugins are not built yet.",
-    r"recommendations?(?:/.*)?": _ENTERPRISE,
-    r"sentinel/(?:policies|policy/.*)": _ENTERPRISE,
+    r"recommendations?(?:/.*)?": ENTERPRISE,
+    r"sentinel/(?:policies|policy/.*)": ENTERPRISE,
     r"volumes/(?:external|snapshot)": VOLUMES,
     r"volume/csi/.*": VOLUMES,
 }

@@ -26,6 +26,8 @@ from scheduler.structs.scheduler_settings import (
     SchedulerSettings,
 )
 
+NAMELESS_NAMESPACE = "Missing Namespace Name"
+
 
 async def read_scheduler_settings(call: Call) -> HttpResponse:
     """GET /v1/operator/scheduler/configuration."""
@@ -42,9 +44,7 @@ async def read_scheduler_settings(call: Call) -> HttpResponse:
 
 async def write_scheduler_settings(call: Call) -> HttpResponse:
     """PUT /v1/operator/scheduler/configuration: replaces all of it."""
-    if not call.raw_body.strip():
-        raise OperationRefused("Error parsing scheduler config: Request body is empty")
-    settings = _settings_of(call.body("SchedulerConfiguration"))
+    settings = _settings_of(_scheduler_body(call))
     expected = None
     if "cas" in call.query:
         text = call.query.get("cas", "")
@@ -57,6 +57,15 @@ async def write_scheduler_settings(call: Call) -> HttpResponse:
     )
     body = {"Updated": written.updated, "Index": written.index}
     return answer_write(call.request, body, written.index)
+
+
+def _scheduler_body(call: Call) -> Body:
+    try:
+        return call.body("SchedulerConfiguration")
+    except OperationRefused as refused:
+        if refused.status != OperationRefused.status:
+            raise
+        raise OperationRefused(f"Error parsing scheduler config: {refused}") from None
 
 
 async def collect_garbage(call: Call) -> HttpResponse:
@@ -73,6 +82,8 @@ async def reconcile_summaries(call: Call) -> HttpResponse:
 
 async def write_namespace(call: Call, name: str | None = None) -> HttpResponse:
     """PUT /v1/namespace and /v1/namespace/<name>."""
+    if name == "":
+        raise OperationRefused(NAMELESS_NAMESPACE)
     body = call.body("Namespace")
     namespace = Namespace(
         name=body.text("Name"),
@@ -99,6 +110,8 @@ async def write_namespace(call: Call, name: str | None = None) -> HttpResponse:
 
 async def remove_namespace(call: Call, name: str) -> HttpResponse:
     """DELETE /v1/namespace/<name>."""
+    if not name:
+        raise OperationRefused(NAMELESS_NAMESPACE)
     index = await call.write(delete_namespace, name, ids=False)
     return answer_write(call.request, None, index)
 

@@ -5,6 +5,7 @@ In: a parameter's name and text. Out: a value, or `OperationRefused` in the refe
 
 import re
 
+from django.conf import settings
 from django.http import QueryDict
 
 from cluster.jobspec.durations import read_duration
@@ -17,6 +18,9 @@ _DIGITS = re.compile(r"[0-9]+", re.ASCII)
 _INT64 = 2**63
 _UINT64 = 2**64
 _INT32 = 2**31
+#: What requests say when they mean the server's own region.
+OWN_REGION = "global"
+NO_PATH = "No path to region"
 #: What a column holds at most.
 LARGEST_STORED = _INT64 - 1
 
@@ -90,6 +94,12 @@ def check_stale(query: QueryDict) -> None:
     text = query.get("stale", "")
     if text and text not in _TRUE and text not in _FALSE:
         raise OperationRefused("Expect `true` or `false` for `stale` query string parameter")
+
+
+def check_region(query: QueryDict) -> None:
+    """Refuse a question to another region than this one, which is the only one."""
+    if query.get("region", "") not in {"", OWN_REGION, settings.BIVOUAC_REGION}:
+        raise OperationRefused(NO_PATH)
 
 
 def read_per_page(query: QueryDict) -> int:

@@ -15,7 +15,7 @@ from cluster.api.audit_words import note_not_done
 from cluster.api.body import Body, read_body, read_optional_body
 from cluster.api.callers import caller_of
 from cluster.api.pace import TooMany, require_pace
-from cluster.api.parameters import asks_for_additions, check_stale
+from cluster.api.parameters import asks_for_additions, check_region, check_stale
 from cluster.api.respond import answer_empty, refusal
 from cluster.jobspec.problems import JobProblems
 from cluster.operations.errors import Conflict, NotAllowed, NotFound, OperationRefused, TooLarge
@@ -162,27 +162,39 @@ class Call:
 
 View = Callable[..., Awaitable[HttpResponseBase]]
 
+#: Ids that the record makes, always in small letters; whoever asks may write them in others.
+_MADE_IDS = ("alloc_id", "eval_id", "deployment_id")
+
 
 def door(
-    views: Mapping[str, View], *, strict: bool = False, asks_who: bool = True
+    views: Mapping[str, View],
+    *,
+    strict: bool = False,
+    asks_who: bool = True,
+    answers_itself: bool = False,
+    others: View | None = None,
 ) -> Callable[..., Coroutine[Any, Any, HttpResponseBase]]:
     """A Django view that hands each method to its own view, with its caller.
 
     PUT stands for POST too, unless `strict`. Without `asks_who` a token is not looked at, so that
-    a bad one does no harm: for what everybody may know.
+    a bad one does no harm: for what everybody may know. What a process `answers_itself` is of no
+    region. `others` answers methods that have no view; without it they are 405.
     """
     by_method = dict(views)
     if "PUT" in views and not strict:
         by_method.setdefault("POST", views["PUT"])
 
     async def guarded(request: HttpRequest, **path: str) -> HttpResponseBase:
-        view = by_method.get(request.method or "")
+        view = by_method.get(request.method or "", others)
+        path = {name: text.lower() if name in _MADE_IDS else text for name, text in path.items()}
         if view is None:
             return refusal(405, "Invalid method")
         caller = None
         try:
-            caller = await _counted(request) if asks_who else ANONYMOUS
+            caller = await counted(request) if asks_who else ANONYMOUS
             check_stale(request.GET)
+            if not answers_itself:
+                check_region(request.GET)
             while True:
                 try:
                     return await view(Call(request, caller, is_open=not asks_who), **path)
@@ -200,7 +212,7 @@ def door(
     return guarded
 
 
-async def _counted(request: HttpRequest) -> Caller:
+async def counted(request: HttpRequest) -> Caller:
     """Who sends a request, if they may send one more. Raises NotAllowed, or TooMany."""
     try:
         caller = await caller_of(request)

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.http import HttpResponse
 
 from cluster.api.request import Call
-from cluster.api.respond import answer_empty, answer_json
+from cluster.api.respond import answer_empty, answer_json, refusal
 from cluster.api.server_facts import SCHEDULERS, rpc_address, server_name
 from cluster.operations.errors import OperationRefused
 from cluster.operations.rights import require_management, require_reads, require_writes
@@ -57,6 +57,25 @@ async def autopilot_configuration(call: Call) -> HttpResponse:
         "ServerStabilizationTime": "10s",
     }
     return answer_json(call.request, body)
+
+
+async def no_method(call: Call) -> HttpResponse:
+    """What the reference knows nothing of below raft and autopilot, whatever its method."""
+    _require_group(call)
+    return refusal(404, "Invalid method")
+
+
+async def empty_refusal(call: Call) -> HttpResponse:
+    """Another method than GET of the configuration of Raft: without a word, as the reference."""
+    _require_group(call)
+    return answer_empty(405)
+
+
+def _require_group(call: Call) -> None:
+    if "/raft/" in call.request.path:
+        require_management(call.caller)
+    else:
+        require_reads(call.caller, "operator")
 
 
 def group_faults() -> list[ClusterPart]:

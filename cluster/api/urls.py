@@ -46,6 +46,7 @@ from cluster.api import (
 )
 from cluster.api.acl_routes import ACL_ROUTES, OPEN_ACL_ROUTES
 from cluster.api.not_built import (
+    ENTERPRISE,
     NO_GROUP,
     NO_LICENSE,
     NO_OTHER_SERVERS,
@@ -76,6 +77,20 @@ def _open_route(pattern: str, **views: View) -> URLPattern:
     return re_path(rf"^{pattern}\Z", door(views, asks_who=False))
 
 
+def _open_local_route(pattern: str, **views: View) -> URLPattern:
+    return re_path(rf"^{pattern}\Z", door(views, asks_who=False, answers_itself=True))
+
+
+def _local_route(pattern: str, **views: View) -> URLPattern:
+    """Of the process that answers, which is of no region."""
+    return re_path(rf"^{pattern}\Z", door(views, answers_itself=True))
+
+
+def _with_others(pattern: str, others: View, **views: View) -> URLPattern:
+    """Where the reference answers further methods by `others`."""
+    return re_path(rf"^{pattern}\Z", door(views, others=others))
+
+
 def _only_put(pattern: str, view: View) -> URLPattern:
     return re_path(rf"^{pattern}\Z", door({"PUT": view}, strict=True))
 
@@ -98,7 +113,7 @@ def _of_alloc(verb: str, **views: View) -> URLPattern:
 
 _JOBS = [
     _route("jobs", GET=jobs.list_jobs, PUT=job_writes.register),
-    _route("jobs/parse", PUT=job_writes.parse),
+    _local_route("jobs/parse", PUT=job_writes.parse),
     _route("jobs/statuses", GET=job_statuses.list_statuses, POST=job_statuses.named_statuses),
     _route("validate/job", PUT=job_writes.validate),
     _of_job("allocations", GET=jobs.job_allocations),
@@ -169,8 +184,9 @@ _ALLOCATIONS = [
     _route("client/identity", GET=client_proxy.read_identity),
     _route("client/identity/renew", PUT=client_proxy.renew_identity),
     _route("client/metadata", GET=client_proxy.read_metadata, POST=client_proxy.change_metadata),
-    _route(
+    _with_others(
         rf"client/fs/(?P<verb>logs|ls|stat|cat|readat|stream)/(?P<alloc_id>{_ANY})",
+        client_proxy.file_route,
         GET=client_proxy.file_route,
     ),
 ]
@@ -210,21 +226,21 @@ _NODES = [
 ]
 
 _SERVER = [
-    _route("metrics", GET=metrics.metrics),
-    _open_route(r"openapi\.json", GET=serve_document(lambda: urlpatterns)),
+    _open_local_route("metrics", GET=metrics.metrics),
+    _open_local_route(r"openapi\.json", GET=serve_document(lambda: urlpatterns)),
     _open_route("status/leader", GET=server_facts.leader),
     _open_route("status/peers", GET=server_facts.peers),
-    _open_route("regions", GET=server_facts.regions),
-    _route("agent/self", GET=server_facts.agent_self),
-    _route("agent/members", GET=server_facts.members),
-    _route(
+    _open_local_route("regions", GET=server_facts.regions),
+    _local_route("agent/self", GET=server_facts.agent_self),
+    _local_route("agent/members", GET=server_facts.members),
+    _local_route(
         "agent/servers",
         GET=server_facts.servers,
         PUT=answer_not_built(NO_OTHER_SERVERS, RIGHTS["agent/servers"]),
     ),
-    _route("agent/join", PUT=server_group.join),
-    _route("agent/force-leave", PUT=server_group.force_leave),
-    _open_route("agent/health", GET=health.health),
+    _local_route("agent/join", PUT=server_group.join),
+    _local_route("agent/force-leave", PUT=server_group.force_leave),
+    _open_local_route("agent/health", GET=health.health),
     _route(
         "agent/schedulers/config",
         GET=server_facts.schedulers,
@@ -277,8 +293,9 @@ _SERVICES = [
 
 _VARIABLES = [
     _route("vars", GET=variables.list_variables),
-    _route(
+    _with_others(
         rf"var/(?P<path>{_ANY})",
+        variables.no_method,
         GET=variables.read_one,
         PUT=variables.write_one,
         DELETE=variables.remove_one,
@@ -314,37 +331,40 @@ _PLAIN_NOUNS = [
     )
 ]
 
-_NOT_BUILT = [
-    re_path(
-        # Reversing an address reads every pattern, and takes no flags in them.
-        rf"^{pattern.replace('.*', _ANY)}\Z",
-        door(dict.fromkeys(_METHODS, answer_not_built(sentence, RIGHTS.get(pattern, everybody)))),
-    )
-    for pattern, sentence in NOT_BUILT.items()
-]
 
-_REFUSED = [
-    re_path(
-        rf"^{pattern}\Z",
-        door(dict.fromkeys(_METHODS, answer_not_built(sentence, RIGHTS[pattern], status=400))),
-    )
-    for pattern, sentence in REFUSED.items()
-]
+def _said_not_to_be(table: dict[str, str], status: int) -> list[URLPattern]:
+    # Reversing an address reads every pattern, and takes no flags in them.
+    return [
+        _route(pattern.replace(".*", _ANY), **dict.fromkeys(_METHODS, view))
+        for pattern, sentence in table.items()
+        for view in [answer_not_built(sentence, RIGHTS.get(pattern, everybody), status=status)]
+    ]
+
 
 _ACL = [
     *(_route(pattern, **views) for pattern, views in ACL_ROUTES.items()),
     *(_open_route(pattern, **views) for pattern, views in OPEN_ACL_ROUTES.items()),
 ]
 
+_NO_GROUP = answer_not_built(NO_GROUP, RIGHTS[RAFT])
+
+
+def _of_group(path: str, others: View = server_group.no_method, **views: View) -> URLPattern:
+    """Below `operator/`, where PUT does not stand for POST and unknown things are 404."""
+    return re_path(rf"^operator/{path}\Z", door(views, strict=True, others=others))
+
+
 #: Before what is said of their neighbours.
 _SERVER_GROUP = [
-    _route("operator/raft/configuration", GET=server_group.raft_configuration),
-    _route(
-        "operator/autopilot/configuration",
-        GET=server_group.autopilot_configuration,
-        PUT=answer_not_built(NO_GROUP, RIGHTS[RAFT]),
+    _of_group(
+        "raft/configuration", server_group.empty_refusal, GET=server_group.raft_configuration
     ),
-    _route("operator/autopilot/health", GET=server_group.autopilot_health),
+    _of_group("raft/peer", DELETE=_NO_GROUP),
+    _of_group("raft/transfer-leadership", PUT=_NO_GROUP, POST=_NO_GROUP),
+    _of_group("autopilot/configuration", GET=server_group.autopilot_configuration, PUT=_NO_GROUP),
+    _of_group("autopilot/health", GET=server_group.autopilot_health),
+    _of_group(rf"(?:raft|autopilot)/{_ANY}"),
+    _route("operator/utilization", PUT=answer_not_built(ENTERPRISE)),
     _route("operator/upgrade-check/vault-workload-identity", GET=upgrade_check.vault_identities),
     _route(rf"operator/upgrade-check/(?P<name>{_ANY})", GET=upgrade_check.no_check),
     _route("operator/license", GET=server_group.no_license, PUT=answer_not_built(NO_LICENSE)),
@@ -357,8 +377,8 @@ _SERVER_GROUP = [
 urlpatterns: list[URLPattern] = [
     *_SERVER_GROUP,
     # Before the jobs, whose ids may end like any of them.
-    *_NOT_BUILT,
-    *_REFUSED,
+    *_said_not_to_be(NOT_BUILT, 501),
+    *_said_not_to_be(REFUSED, 400),
     *_ACL,
     _route(rf"node/pool/(?P<name>{_ANY})/nodes", GET=node_pools.pool_nodes),
     _route(rf"node/pool/(?P<name>{_ANY})/jobs", GET=node_pools.pool_jobs),

@@ -11,7 +11,8 @@ from cluster.api import urls
 from cluster.api.openapi.document import make_document
 from cluster.api.openapi.route_paths import matches, paths_of
 
-#: Not in the document: what no route answers, and a method that a route does not take.
+#: Not in the document: what no route answers, and a method that a route does not take. Some routes
+#: refuse such methods with another status.
 UNKNOWN_PATH, NO_METHOD = 404, 405
 
 
@@ -57,9 +58,10 @@ def differences(method, address, response):
     if path not in document()["paths"]:
         return [] if status == UNKNOWN_PATH else [f"{address} is no path of the document"]
     operation = document()["paths"][path].get(method.lower())
-    if operation is None:
-        return [f"{method} {path} is no operation of the document"]
     media = response.headers.get("Content-Type", "").partition(";")[0]
+    if operation is None:
+        is_refused = status >= 400 and media == "text/plain"
+        return [] if is_refused else [f"{method} {path} is no operation of the document"]
     told = f"{method} {path}: {status} {media}"
     if not media:
         answer = operation["responses"].get(str(status), {})

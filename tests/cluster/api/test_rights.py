@@ -50,7 +50,7 @@ BAD_TOKENS = {
 }
 #: What answers whatever token is shown (access.md 9.3).
 OPEN = {
-    "openapi.json",
+    "openapi.json", "metrics",
     "status/leader", "status/peers", "regions", "agent/health", "acl/auth-methods", "acl/login",
     "acl/bootstrap", "acl/token/onetime/exchange", "acl/oidc/auth-url", "acl/oidc/complete-auth",
 }  # fmt: skip

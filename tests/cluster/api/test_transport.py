@@ -220,3 +220,61 @@ async def test_the_server_tells_both_versions(api):
 
     assert answer["config"]["Version"]["Version"] == REFERENCE_VERSION
     assert answer["stats"]["bivouac"] == {"version": VERSION}
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("jobs", 400), ("job/x", 400), ("nodes", 400), ("status/leader", 400), ("vars", 400),
+        ("regions", 200), ("agent/self", 200), ("metrics", 200), ("agent/health?type=x", 200),
+    ],
+)  # fmt: skip
+async def test_there_is_one_region(api, path, status):
+    answer = await api.get(f"/v1/{path}", region="mars")
+
+    assert answer.status == status
+    assert (answer.text == "No path to region") is (status == 400)
+    if path != "job/x":
+        assert (await api.get(f"/v1/{path}", region="global")).status == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "text"),
+    [
+        ("OPTIONS", "var/x", 400, "Invalid method"),
+        ("PUT", "operator/raft/configuration", 405, ""),
+        ("POST", "operator/autopilot/configuration", 404, "Invalid method"),
+        ("GET", "operator/raft/peer", 404, "Invalid method"),
+        ("GET", "operator/autopilot/nothing", 404, "Invalid method"),
+        ("GET", "operator/utilization", 405, "Invalid method"),
+        ("GET", "namespace/", 400, "Missing Namespace Name"),
+        ("PUT", "namespace/", 400, "Missing Namespace Name"),
+        ("DELETE", "namespace/", 400, "Missing Namespace Name"),
+        ("GET", "acl/policy/", 400, "Missing Policy Name"),
+        ("DELETE", "acl/policy/", 400, "Missing Policy Name"),
+        ("DELETE", "client/fs/cat/x", 400, "must provide a valid alloc id"),
+    ],
+)
+async def test_what_the_reference_answers_in_its_own_way(api, method, path, status, text):
+    answer = await api.send(method, f"/v1/{path}")
+
+    assert (answer.status, answer.text) == (status, text)
+
+
+async def test_what_no_scheduler_settings_are_is_said_with_where_it_was_sent(api):
+    answer = await api.put("/v1/operator/scheduler/configuration", b"{bad")
+
+    assert answer.text.startswith("Error parsing scheduler config: invalid character 'b'")
+
+
+async def test_a_bad_token_scrapes_what_everybody_may(store):
+    answer = await Client("wrong").get("/v1/metrics")
+
+    assert answer.status == 200
+    assert not any("node_id" in gauge["Labels"] for gauge in answer.json["Gauges"])
+
+
+async def test_an_id_may_be_written_in_large_letters(api):
+    made = (await api.put("/v1/jobs", {"Job": document()})).json["EvalID"]
+
+    assert (await api.get(f"/v1/evaluation/{made.upper()}")).json["ID"] == made
