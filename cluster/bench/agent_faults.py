@@ -27,6 +27,8 @@ RUNAWAY = (
 )
 #: Within a control group that ends it at its limit of processes.
 BOMB = "b() { b | b & }; b; while :; do sleep 1; done"
+#: The first process of a task in a root of its own buries nobody: what has ended counts too.
+BOMB_INSIDE = "b() { b | b & }; b; exec sleep 86400"
 BOMB_LIMIT = 48
 MANY = 200
 #: What an agent with so many tasks may hold.
@@ -279,9 +281,9 @@ def bomb(rig: Rig, _scale: float) -> Figures:
     rig.running("stays")
     before = rig.started("stays")
     figures = {}
-    for driver in ("raw_exec", "exec"):
+    for driver, script in (("raw_exec", BOMB), ("exec", BOMB_INSIDE)):
         name = f"bomb-{driver}"
-        rig.submit(name, BOMB, driver=driver, config={"pids_limit": BOMB_LIMIT})
+        rig.submit(name, script, driver=driver, config={"pids_limit": BOMB_LIMIT})
         (alloc,) = rig.running(name)
         most = 0
         for _ in range(15):
