@@ -5,10 +5,12 @@ library only. Numbers are those of linux/capability.h and linux/prctl.h.
 """
 
 import ctypes
+import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from cluster.agent.key_filter import refuse_keys
 from cluster.agent.task_child import Spec, become_user
 
 _NAMES = (
@@ -45,8 +47,10 @@ class _Sets(ctypes.Structure):
 def drop_rights(spec: Spec) -> None:
     """Become the task's user, with these capabilities and no way to any other. Raises OSError."""
     # The agent's own would come along, with what root keeps in it. Not every kernel has any.
+    has_keys = False
     if number := _KEYCTL.get(os.uname().machine):
-        _library.syscall(number, _JOIN_SESSION_KEYRING, None)
+        done = _library.syscall(number, _JOIN_SESSION_KEYRING, None)
+        has_keys = done >= 0 or ctypes.get_errno() != errno.ENOSYS
     rights = spec["rights"]
     bounds = _numbers(rights["bounds"])
     for number in range(_last() + 1):
@@ -60,6 +64,8 @@ def drop_rights(spec: Spec) -> None:
         _prctl(_AMBIENT, _RAISE, number)
     # From here on no program gives rights, whatever its mode says.
     _prctl(_NO_NEW_PRIVILEGES, 1)
+    if has_keys:
+        refuse_keys()
 
 
 def _numbers(names: Iterable[str]) -> set[int]:

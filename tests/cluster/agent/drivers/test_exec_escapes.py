@@ -28,6 +28,7 @@ from tests.cluster.agent.drivers.test_exec import (
 )
 from tests.cluster.agent.drivers.test_raw_exec import read
 from tests.cluster.agent.drivers.test_raw_exec_limits import FORKS, TAKES_200_MB
+from tests.cluster.agent.drivers.test_run_inside import told_inside
 from tests.cluster.agent.real_groups import groups, rooted
 
 __all__ = ["directories", "driver", "groups", "rooted"]
@@ -244,3 +245,34 @@ async def test_the_next_allocation_takes_no_link_over_that_leads_out(directories
     assert not (heir.shared / "data").is_symlink()
     assert not heir.task("web").local.is_symlink()
     assert stat.S_IMODE(host.stat().st_mode) == 0o750
+
+
+#: By add_key into the keyring of the user, and by keyctl what of that name lies there.
+KEYS = """
+import ctypes, os, sys
+c = ctypes.CDLL(None, use_errno=True)
+add, control = {"x86_64": (248, 250)}.get(os.uname().machine, (217, 219))
+if sys.argv[1] == "lay":
+    print("laid", c.syscall(add, b"user", b"bivouac-test", b"hush", 4, -4), ctypes.get_errno())
+else:
+    print("found", c.syscall(control, 10, -4, b"user", b"bivouac-test", 0), ctypes.get_errno())
+"""
+
+
+async def test_keys_of_a_user_are_no_way_from_task_to_task(driver, directories, neighbour):
+    command = [python_inside(), "-S", "-c", KEYS, "lay"]
+    key = subprocess.run(command, user=NOBODY.pw_uid, capture_output=True, text=True, check=True)
+    if "laid -1 38" in key.stdout:
+        pytest.skip("this kernel has no keys")
+    assert "laid -1" not in key.stdout
+    for each in (neighbour, directories):
+        (each.local / "keys.py").write_text(KEYS)
+    told = await output_of(driver, neighbour, f"{python_inside()} -S /local/keys.py lay", run="2")
+    assert told == "laid -1 38\n"
+    program = (python_inside(), "-S", "/local/keys.py", "find")
+    script = f"{' '.join(program)}; exec sleep 600"
+    handle, _ = await run(driver, make_launch(directories, script))
+    log = directories.logs / "web.stdout.0"
+    await until(lambda: read(log))
+    assert read(log) == "found -1 38\n"
+    assert await told_inside(driver[0], handle, *program) == ("found -1 38\n", 0)
