@@ -8,6 +8,7 @@ its size. Evaluations are those that belong to it or placed an allocation of it,
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 from django.utils.translation import gettext
@@ -54,6 +55,10 @@ class RolloutGroup(msgspec.Struct, frozen=True, kw_only=True):
     spec: TaskGroup | None
     cells: tuple[dict[str, Any], ...]
     hidden: int
+    #: Lists of its allocations: all of this rollout, those that are well, those that are not.
+    placed_url: str
+    healthy_url: str
+    unhealthy_url: str
 
 
 class StepLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,7 +129,7 @@ def _parts(reader: RecordReader, deployment: Deployment, now: int) -> dict[str, 
         "rest": rest,
         **_waits(waiting.get(deployment.job_key)),
         "phases": phases_of(facts),
-        "groups": [_group_line(group, job, allocs) for group in progress.groups],
+        "groups": [_group_line(deployment, group, job, allocs) for group in progress.groups],
         "rules": _rules(progress, job),
         "steps": [
             _step_line(item, allocs, newest.get(item.id), now)
@@ -182,7 +187,7 @@ def _steps_told(evaluations: Sequence[Evaluation]) -> str:
 
 
 def _group_line(
-    group: GroupProgress, job: Job | None, allocs: Sequence[Allocation]
+    deployment: Deployment, group: GroupProgress, job: Job | None, allocs: Sequence[Allocation]
 ) -> RolloutGroup:
     canaries = {*group.state.placed_canaries} if not group.state.promoted else set()
     worth = [
@@ -196,7 +201,17 @@ def _group_line(
         spec=job.task_group(group.name) if job is not None else None,
         cells=tuple(_cell(alloc, is_canary=alloc.id in canaries) for alloc in worth[:MAX_CELLS]),
         hidden=max(len(worth) - MAX_CELLS, 0),
+        placed_url=_listed_url(deployment, group.name),
+        healthy_url=_listed_url(deployment, group.name, "DeploymentStatus.Healthy == true"),
+        unhealthy_url=_listed_url(deployment, group.name, "DeploymentStatus.Healthy == false"),
     )
+
+
+def _listed_url(deployment: Deployment, group: str, health: str = "") -> str:
+    """The list of the job's allocations, narrowed to a group of the rollout."""
+    terms = [f'DeploymentID == "{deployment.id}"', *([health] if health else [])]
+    fields = {"group": group, "filter": " and ".join(terms)}
+    return f"{job_url(deployment.job_key, tab='allocations')}&{urlencode(fields)}"
 
 
 def _rules(progress: RolloutProgress, job: Job | None) -> list[dict[str, Any]]:

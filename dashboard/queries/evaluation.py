@@ -24,6 +24,7 @@ from dashboard.graphs.lifecycle import (
 from dashboard.graphs.mermaid import graph_mermaid
 from dashboard.lives import life_of, made_by
 from dashboard.queries.decision import decision, result
+from dashboard.stories.names import title_of
 from dashboard.subscription import Subscription
 from dashboard.viewer import Absent, Viewer, crumbs
 from scheduler.structs.evaluation import Evaluation, LifecycleStep, Step
@@ -54,6 +55,7 @@ def evaluation_page(reader: RecordReader, viewer: Viewer, eval_id: str) -> dict[
         "crumbs": _crumbs(evaluation),
         "live_topics": f"evaluation:{eval_id},chain:{eval_id}",
         **_chain(reader, eval_id),
+        "story_name": _story_name(reader, evaluation),
         **decision(reader, evaluation, steps),
         "raw": raw(evaluation, steps),
         "has_raw": True,
@@ -86,7 +88,18 @@ def decision_panel(reader: RecordReader, subscription: Subscription, now: int) -
     if evaluation is None:
         return _collected(reader, subscription.key)
     steps = tuple(reader.lifecycle(subscription.key))
-    return {"evaluation": evaluation, **decision(reader, evaluation, steps)}
+    return {
+        "evaluation": evaluation,
+        "story_name": _story_name(reader, evaluation),
+        **decision(reader, evaluation, steps),
+    }
+
+
+def _story_name(reader: RecordReader, evaluation: Evaluation) -> str:
+    """The name of its story; empty for one of the cluster, which not all may see, and unkept."""
+    story = reader.story(evaluation.story_id) if evaluation.story_id else None
+    is_near = story is not None and story.namespace == evaluation.namespace
+    return title_of(story).plain if is_near and story is not None else ""
 
 
 def raw_panel(reader: RecordReader, subscription: Subscription, now: int) -> dict[str, Any]:

@@ -180,11 +180,31 @@ def running_strip(
     asked = replace(seen_stories(namespaces, levels), running=True)
     running = reader.stories(asked, RANKED_FOR_A_STRIP)
     is_cut = len(running) > RANKED_FOR_A_STRIP
-    lines = sorted(lines_of(reader, running[:RANKED_FOR_A_STRIP], namespaces), key=_need)
+    ranked = sorted(lines_of(reader, running[:RANKED_FOR_A_STRIP], namespaces), key=_need)
+    lines = _unlike_first(ranked)
     return {
         "running_stories": lines[:IN_A_STRIP],
         "running_count": sum(reader.story_tally(asked).values()) if is_cut else len(running),
     }
+
+
+def _unlike_first(lines: Sequence[StoryLine]) -> list[StoryLine]:
+    """Those that say what one before them says come last: four alike tell no more than one."""
+    first: list[StoryLine] = []
+    again: list[StoryLine] = []
+    told: set[tuple[Any, ...]] = set()
+    for line in lines:
+        said = _said(line)
+        (again if said in told else first).append(line)
+        told.add(said)
+    return first + again
+
+
+def _said(line: StoryLine) -> tuple[Any, ...]:
+    """What a strip shows of one besides its name."""
+    version = f"v{line.story.job_version}"
+    outcome = (line.outcome.strong + line.outcome.rest).replace(version, "")
+    return line.story.kind, line.standing, outcome
 
 
 class StripLine(NamedTuple):

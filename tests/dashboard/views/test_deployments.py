@@ -152,6 +152,11 @@ def test_the_page_of_one_names_its_phases_groups_and_steps(browser, store, put, 
     assert "1 of 1 canary healthy." in page.text
     assert f"2 of {name} are rolled out next" in page.text
     assert page.context["changed"]
+    (group,) = page.context["groups"]
+    for url in (group.placed_url, group.healthy_url):
+        assert [row["alloc"].id for row in browser.get(url).context["list"].contexts] == ["c"]
+        assert url.replace("&", "&amp;") in page.text
+    assert browser.get(group.unhealthy_url).context["list"].contexts == []
     assert [(way.job.version, way.word) for way in page.context["ways_back"]] == [(0, "stable")]
 
 

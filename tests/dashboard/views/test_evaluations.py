@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 
 import pytest
 
@@ -11,10 +12,12 @@ from dashboard.subscription import Subscription
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import LIFECYCLE_STEPS
+from scheduler.state.story_nouns import STORIES
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 from scheduler.structs.evaluation import Cause, CauseKind, EvalStatus, LifecycleStep, Step
 from scheduler.structs.plan_annotations import DesiredUpdates, PlanAnnotations
+from scheduler.structs.story import Story, StoryKind
 from tests.builders import (
     SECOND,
     SOME_MOMENT,
@@ -135,6 +138,28 @@ def test_every_page_says_the_same_outcome_and_time_of_one_evaluation(store, brow
     lives = browser.get(f"/chains/{FIRST}/", view="timeline").context["lives"]
     assert [life["took"] for life in lives] == [6 * SECOND, 0]
     assert browser.get(f"/evaluations/{FIRST}/").context["took"] == 6 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("namespace", "shown"),
+    [
+        pytest.param("default", "Rollout of web v3", id="of-its-job"),
+        pytest.param("", "55555555", id="of-the-cluster-which-not-all-may-see"),
+    ],
+)
+def test_the_facts_name_the_story(store, browser, namespace, shown):
+    story = Story(
+        id="5" * 36, kind=StoryKind.ROLLOUT, namespace=namespace, job_id="web", job_version=3
+    )
+    evaluation = make_evaluation(9, job_id="web", story_id=story.id)
+
+    def work(change):
+        put_found(change, evaluation)
+        change.put(STORIES, story)
+
+    store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
+    told = words(browser.get(f"/evaluations/{evaluation.id}/"))
+    assert re.search(rf'<dd><a [^>]*href="/stories/{story.id}/"[^>]*>{shown}</a>', told)
 
 
 def test_a_delayed_evaluation_is_told_as_such_with_its_stored_status(store, browser):

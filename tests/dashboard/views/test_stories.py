@@ -372,6 +372,25 @@ def test_every_namespace_opens_no_story_of_the_cluster(told, store, rules, shown
     assert store.read(follow) == [story.id in wanted for story in (CLUSTER, SET_UP)]
 
 
+def test_stories_that_say_the_same_stand_on_now_after_those_that_do_not(store, browser):
+    def alike(number, **fields):
+        return Story(
+            id=f"{number}" * 36, kind=StoryKind.ROLLOUT, namespace="default", job_id=f"j{number}",
+            create_index=number, **fields,
+        )  # fmt: skip
+
+    stories = [alike(5), alike(6), alike(7), replace(alike(4), kind=StoryKind.STOP)]
+
+    def work(change):
+        for number, story in enumerate(stories):
+            change.put(STORIES, story)
+            put_found(change, make_evaluation(number, job_id=story.job_id, story_id=story.id))
+
+    store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
+    shown = [line.story.id[0] for line in browser.get("/").context["running_stories"]]
+    assert shown == ["7", "4", "6", "5"]
+
+
 def test_stories_that_run_stand_on_now_with_how_far_they_are(told, browser, guest):
     seen = browser.get("/")
     line, *others = seen.context["running_stories"]
