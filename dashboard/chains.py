@@ -5,6 +5,7 @@ and causes connect within one job's evaluations; who knows more relatives (a nod
 passes them in.
 """
 
+import re
 from collections.abc import Mapping
 
 import msgspec
@@ -14,9 +15,10 @@ from dashboard.graphs.chain_places import ChainMember
 from dashboard.graphs.lifecycle import STATE_OF
 from dashboard.labels import label_for
 from dashboard.outcomes import is_repaired_next
-from dashboard.wording import clock_time, count_of, dimension_word
+from dashboard.wording import clock_time, count_of, dimension_word, short_id
 from scheduler.ports import StateReader
 from scheduler.structs.evaluation import (
+    Cause,
     CauseKind,
     EvalStatus,
     EvalTrigger,
@@ -24,6 +26,8 @@ from scheduler.structs.evaluation import (
     LifecycleStep,
 )
 
+#: The causes of nodes and drains, as operations write them.
+_OF_NODE = re.compile(r"node (.+) (?:is [a-z]+|was purged)")
 #: More members than this are not gathered; the graph says so by its unknown nodes.
 MAX_MEMBERS = 2000
 
@@ -185,5 +189,12 @@ def _event_lines(evaluation: Evaluation) -> tuple[str, ...]:
     when = clock_time(evaluation.create_time)
     if cause is None:
         return (gettext("Cluster"), gettext("event"), when)
-    named = evaluation.job_id if cause.kind is CauseKind.JOB else cause.id[:8] or evaluation.job_id
-    return (cause.kind.value.capitalize(), named, when)
+    return (cause.kind.value.capitalize(), _subject(cause, evaluation), when)
+
+
+def _subject(cause: Cause, evaluation: Evaluation) -> str:
+    """What the event was about: a job or a node by its name, where the cause says it."""
+    if cause.kind is CauseKind.JOB:
+        return evaluation.job_id
+    found = _OF_NODE.fullmatch(cause.text)
+    return found[1] if found else short_id(cause.id) or evaluation.job_id

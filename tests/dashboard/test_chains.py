@@ -1,3 +1,5 @@
+import pytest
+
 from dashboard.chains import Chain, chain_of, member_of, members_of, outcome_words, tombstone_of
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
@@ -37,6 +39,21 @@ def test_links_and_causes_hold_a_chain_together_from_any_end():
     expected = {ROOT.id: ROOT, BLOCKED.id: BLOCKED, PREEMPTED.id: PREEMPTED}
     for start in expected:
         assert chain_of(store, start) == Chain(expected, {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "named"),
+    [
+        pytest.param(CauseKind.DRAIN, "node rack 3 is draining", "rack 3", id="drain"),
+        pytest.param(CauseKind.NODE, "node one is down", "one", id="loss"),
+        pytest.param(CauseKind.NODE, "node one was purged", "one", id="purge"),
+        pytest.param(CauseKind.NODE, "an operator asked for it", "0123abcd", id="no-name-told"),
+    ],
+)
+def test_an_event_of_a_node_names_it(kind, text, named):
+    cause = Cause(kind=kind, id="0123abcd-4567", text=text)
+    lines = member_of(make_evaluation(9, cause=cause)).event_lines
+    assert lines[:2] == (kind.value.capitalize(), named)
 
 
 def test_members_come_oldest_first_from_any_end():
