@@ -321,6 +321,7 @@ FOLLOWED: Mapping[str, Followed] = {
             ),
         ),
     ),
+    "services": Followed(Names.LIST, ListFeed),
     "variables": Followed(Names.LIST, ListFeed),
     "volumes": Followed(
         Names.LIST,

@@ -62,6 +62,17 @@ TABLE_TEXTS = (
     gettext_noop("No node has joined"),
     gettext_noop("No stories yet"),
     gettext_noop("No variable"),
+    gettext_noop("No service is offered"),
+    gettext_noop("address"),
+    gettext_noop("Address"),
+    gettext_noop("Tags"),
+    gettext_noop("Checks"),
+    gettext_noop("Service begins with"),
+    gettext_noop("Service"),
+    gettext_noop(
+        "A job offers one with a “service” block of provider “nomad” in a group or a task. Each"
+        " allocation that runs then has its address here, and other tasks find it by name."
+    ),
     gettext_noop("No volume"),
     gettext_noop("Node"),
     gettext_noop("None has ended yet"),
@@ -311,6 +322,7 @@ NAV_TEXTS = (
     gettext_noop("Pools"),
     gettext_noop("Quotas"),
     gettext_noop("Scheduler"),
+    gettext_noop("Services"),
     gettext_noop("States"),
     gettext_noop("Topology"),
     gettext_noop("Variables"),

@@ -59,6 +59,7 @@ PAGES = (
     "/what-if/{rehearsal}/", "/what-if/{rehearsal}/story/", "/search/?q=job",
     "/namespaces/", "/namespaces/default/", "/pools/", "/pools/default/", "/quotas/",
     "/quotas/{quota}/", "/variables/", "/variables/new/", "/variables/default/{variable}/",
+    "/services/",
     "/volumes/", "/volumes/new/", "/volumes/default/{volume}/",
     "/access/", "/access/policies/", "/access/policies/{policy}/",
     "/access/new-policy/", "/access/roles/", "/access/tokens/", "/access/join-tokens/",

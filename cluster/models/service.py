@@ -32,8 +32,10 @@ class ServiceRow(ReadOnlyRow):
         db_table = "service_registration"
         verbose_name = "service"
         indexes = [
-            models.Index(fields=["namespace", "service_name"], name="service_of_name"),
-            models.Index(fields=["namespace", "job_id"], name="service_of_job"),
+            models.Index(fields=["namespace", "service_name", "id"], name="service_by_name"),
+            models.Index(
+                fields=["namespace", "job_id", "service_name", "id"], name="service_by_job"
+            ),
             models.Index(fields=["alloc_id"], name="service_of_allocation"),
             models.Index(fields=["node_id"], name="service_of_node"),
         ]

@@ -10,6 +10,7 @@ from typing import Any
 from cluster.operations.filter_expression import Filter
 from scheduler.state import nouns
 from scheduler.state.noun import Noun
+from scheduler.state.service_noun import SERVICES
 from scheduler.state.story_nouns import STORIES
 from scheduler.state.variable_nouns import VARIABLES
 from scheduler.state.volume_nouns import HOST_VOLUMES
@@ -65,6 +66,14 @@ _COLUMNS: dict[Noun[Any, Any], dict[str, str]] = {
         "NodePool": "node_pool",
         "PluginID": "plugin_id",
         "State": "state",
+    },
+    SERVICES: {
+        "AllocID": "alloc_id",
+        "ID": "id",
+        "JobID": "job_id",
+        "Namespace": "namespace",
+        "NodeID": "node_id",
+        "ServiceName": "service_name",
     },
     VARIABLES: {"Namespace": "namespace", "Path": "path"},
     STORIES: {

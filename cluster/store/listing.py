@@ -26,6 +26,7 @@ from cluster.store.told_columns import (
 from scheduler.state import nouns
 from scheduler.state.noun import Noun, key_cells
 from scheduler.state.scaling_nouns import SCALING_POLICIES
+from scheduler.state.service_noun import SERVICES
 from scheduler.state.story_nouns import STORIES
 from scheduler.state.variable_nouns import VARIABLES
 from scheduler.state.volume_nouns import HOST_VOLUMES
@@ -60,6 +61,7 @@ _ORDERS: dict[Noun[Any, Any], _Order] = {
         # The indexes of actor and kind hold the order as well.
         _Order(VARIABLES, ("namespace", "path"), "path"),
         _Order(HOST_VOLUMES, ("namespace", "name", "id"), "id", counted="state"),
+        _Order(SERVICES, ("namespace", "service_name", "id"), "service_name"),
         _Order(STORIES, _CREATION, "id", ("id", "actor", "kind")),
     )
 }

@@ -38,6 +38,8 @@ from scheduler.structs.task_group import TaskGroup
 
 #: Open allocations that are read for the groups; more are counted only.
 MAX_OPEN = 2000
+#: The provider whose services are in the record.
+_OF_RECORD = "nomad"
 #: So many are shown one by one; of more, what is as wanted is behind a fold.
 MOST_CELLS = 24
 #: Lines of one group by node; more are counted only.
@@ -94,6 +96,18 @@ def view_of(text: str) -> str:
     return text if text in VIEWS else "number"
 
 
+def _services_url(job: Job) -> str:
+    """Where its services are listed; empty where the record has none of them."""
+    offers = any(
+        service.provider == _OF_RECORD
+        for group in job.task_groups
+        for services in (group.services, *(task.services for task in group.tasks))
+        for service in services
+    )
+    wish = urlencode({"namespace": job.namespace, "job": job.id})
+    return f"/services/?{wish}" if offers else ""
+
+
 def groups_context(reader: RecordReader, job: Job, view: str) -> dict[str, Any]:
     """The groups and their open allocations."""
     allocs = open_of_job(reader, job.key, MAX_OPEN + 1)
@@ -106,6 +120,7 @@ def groups_context(reader: RecordReader, job: Job, view: str) -> dict[str, Any]:
         "drawn": MAX_OPEN if len(allocs) > MAX_OPEN else 0,
         "open_allocations": min(len(allocs), MAX_OPEN),
         "allocations_url": job_url(job.key, tab="allocations"),
+        "services_url": _services_url(job),
         "topology_url": TopologyView(namespace=job.namespace, job=job.id).address(),
         "replaces_at_once": _replaces_at_once(job),
         "is_everywhere": job.type in {JobType.SYSTEM.value, JobType.SYSBATCH.value},

@@ -1,4 +1,4 @@
-"""The lists of the pages: jobs, nodes, evaluations, allocations, rollouts, stories, and two more.
+"""The lists of the pages: jobs, nodes, evaluations, allocations, rollouts, stories, others.
 
 In: what their rows are told from. Out: one ListKind each. A further list is a further entry here,
 a topic in `panels` and a page that includes `_list.html`.
@@ -25,6 +25,7 @@ from dashboard.queries.list_kind import (
 )
 from dashboard.queries.list_wish import ListWish
 from dashboard.queries.on_nodes import NODE, nodes_beside
+from dashboard.queries.service_list import SERVICES
 from dashboard.queries.variable_list import VARIABLES
 from dashboard.queries.volume_list import VOLUMES
 from dashboard.stories import names as story_names
@@ -380,6 +381,7 @@ KINDS: Mapping[str, ListKind] = {
         _DEPLOYMENTS,
         _STORIES,
         VOLUMES,
+        SERVICES,
         VARIABLES,
     )
 }

@@ -15,6 +15,7 @@ from dashboard.queries.list_kind import ListKind
 from dashboard.queries.list_wish import ListWish
 from scheduler.state import nouns
 from scheduler.state.noun import Noun
+from scheduler.state.service_noun import SERVICES
 from scheduler.state.variable_nouns import VARIABLES
 from scheduler.state.volume_nouns import HOST_VOLUMES
 
@@ -34,6 +35,7 @@ _NATURAL: Mapping[Noun[Any, Any], tuple[str, ...]] = {
     nouns.JOBS: ("namespace", "job_id"),
     nouns.NODES: ("id",),
     HOST_VOLUMES: ("namespace", "name", "id"),
+    SERVICES: ("namespace", "service_name", "id"),
     VARIABLES: ("namespace", "path"),
 }
 #: A row, and in which part of the order it stands.

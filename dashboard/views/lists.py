@@ -20,6 +20,7 @@ from dashboard.queries.volumes import offered_page
 from dashboard.rights import LOOK, ListedPaths
 from dashboard.subscription import topic_text
 from dashboard.viewer import Viewer, visible_namespaces
+from dashboard.views.services import checks_url
 
 #: What a page shows beside its list.
 Beside = Callable[[RecordReader, Viewer, ListWish], Mapping[str, Any]]
@@ -108,6 +109,14 @@ async def volumes(request: HttpRequest, viewer: Viewer) -> HttpResponse:
     """GET /volumes/: those made on demand as a list; what nodes offer by their configuration."""
     return await _listed(
         request, viewer, "volumes", lambda reader, viewer, _wish: offered_page(reader, viewer)
+    )
+
+
+@page
+async def services(request: HttpRequest, viewer: Viewer) -> HttpResponse:
+    """GET /services/: each address at which an allocation offers one."""
+    return await _listed(
+        request, viewer, "services", lambda _r, _v, wish: {"checks_url": checks_url(wish)}
     )
 
 

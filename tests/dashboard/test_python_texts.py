@@ -68,6 +68,15 @@ KEPT: dict[str, set[str]] = {
         "Path holds", "Read without a policy by",
         "Passwords and settings that tasks read by name. How a task reads one is told below.",
     },
+    "queries/service_list.py": {
+        'ServiceName == "web" and Tags contains "v2"', "No service is offered",
+        "Service begins with",
+        (
+            "A job offers one with a “service” block of provider “nomad” in a group or a task."
+            " Each allocation that runs then has its address here, and other tasks find it by"
+            " name."
+        ),
+    },
     "queries/volume_list.py": {
         'PluginID == "mkdir" and State != "ready"', "Made by", "Name or id begins with",
         "No volume",

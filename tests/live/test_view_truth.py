@@ -290,6 +290,7 @@ def live_pages(names: list[str], found: dict[str, str]) -> dict[str, str]:
         "topology as a table": "/topology/?view=table",
         "scheduler": "/scheduler/",
         "variables": "/variables/",
+        "services": "/services/",
         "volumes": "/volumes/",
         "events": "/events/",
         "what if": f"/what-if/{found['rehearsal']}/",

@@ -18,6 +18,7 @@ from dashboard.rights import NODE_READ, ListedPaths
 from dashboard.subscription import Subscription
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
+from scheduler.state.service_noun import SERVICES
 from scheduler.state.story_nouns import STORIES
 from scheduler.state.variable_nouns import VARIABLES
 from scheduler.state.volume_nouns import HOST_VOLUMES
@@ -26,6 +27,7 @@ from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.host_volume import DynamicVolume, VolumeState
 from scheduler.structs.identity import JobKey
 from scheduler.structs.node import NodeEligibility, NodeStatus
+from scheduler.structs.service_registration import ServiceRegistration
 from scheduler.structs.story import Story, StoryKind
 from scheduler.structs.variable import SealedVariable, VariableLock
 from tests.builders import (
@@ -49,6 +51,8 @@ VIEWS = [
     ("stories", ""), ("stories", "sort=kind"), ("stories", "each=1&status=running"),
     ("allocations", "sort=-changed"), ("allocations", "status=running"),
     ("allocations", "datacenter=dc1"), ("allocations", f"node={make_node().id}"),
+    ("services", ""), ("services", "q=web-1&sort=-job"), ("services", "service=web-2"),
+    ("services", f"node={make_node(1).id}"), ("services", 'filter=Tags contains "v1"'),
     ("volumes", ""), ("volumes", "status=ready&sort=-made"), ("volumes", "sort=state"),
     ("job-allocations", "namespace=default&job=web&sort=name&group=web"),
     ("job-allocations", "namespace=default&job=other"),
@@ -190,6 +194,19 @@ def change(sqlite_store):  # noqa: C901, PLR0915 - one small function per kind o
         elif sqlite_store.read(lambda reader: reader.get(HOST_VOLUMES, made.id)) is not None:
             write(lambda change: change.delete(HOST_VOLUMES, made.id))
 
+    def service():
+        number = dice.randrange(70)
+        made = ServiceRegistration(
+            id=f"s-{number}", service_name=f"web-{number % 4}", namespace="default",
+            node_id=make_node(dice.randrange(4)).id, job_id=f"job-{number % 3}",
+            alloc_id=make_allocation(number=number).id, tags=(dice.choice(("v1", "v2")),),
+            address="10.0.0.1", port=dice.randrange(9),
+        )  # fmt: skip
+        if dice.randrange(4):
+            write(lambda change: change.put(SERVICES, made))
+        elif sqlite_store.read(lambda reader: reader.get(SERVICES, made.id)) is not None:
+            write(lambda change: change.delete(SERVICES, made.id))
+
     def variable():
         number = dice.randrange(70)
         made = SealedVariable(
@@ -205,7 +222,7 @@ def change(sqlite_store):  # noqa: C901, PLR0915 - one small function per kind o
     def write(work):
         sqlite_store.write(WriteKind.EVALUATION_UPDATED, work, now=SOME_MOMENT)
 
-    changes = (job, gone, node, evaluation, allocation, story, volume, variable)
+    changes = (job, gone, node, evaluation, allocation, story, volume, variable, service)
 
     def one():
         dice.choice(changes)()

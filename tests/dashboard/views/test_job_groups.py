@@ -16,7 +16,8 @@ from scheduler.state.nouns import JOB_SUMMARIES
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.job import JobSummary, TaskGroupSummary
-from tests.builders import SOME_MOMENT, make_allocation, make_job
+from scheduler.structs.service import Service
+from tests.builders import SOME_MOMENT, make_allocation, make_job, make_task_group
 from tests.dashboard.views.conftest import one_line
 
 PAGE = "/jobs/default/web/"
@@ -158,3 +159,12 @@ def test_more_than_a_few_are_behind_a_fold(browser, place):
     assert [cell["place"] for cell in line.cells] == ["[5]"]
     assert [cell["place"] for cell in line.folded] == [f"[{number}]" for number in range(40)]
     assert "Unfold all 40" in answer.text
+
+
+def test_the_services_of_a_job_are_a_click_away(store, browser, place):
+    place(1)
+    assert "/services/?" not in page(browser).text
+    group = make_task_group(name="web", services=(Service(name="web", provider="nomad"),))
+    job = make_job(id="web", task_groups=(group,))
+    store.write(WriteKind.JOB_REGISTERED, lambda change: write_job(change, job), now=SOME_MOMENT)
+    assert "/services/?namespace=default&amp;job=web" in page(browser).text

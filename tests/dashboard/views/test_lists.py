@@ -12,6 +12,7 @@ from dashboard.queries.list_kinds import KINDS
 from scheduler.state import nouns
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
+from scheduler.state.service_noun import SERVICES
 from scheduler.state.story_nouns import STORIES
 from scheduler.state.variable_nouns import VARIABLES
 from scheduler.state.volume_nouns import HOST_VOLUMES
@@ -20,6 +21,7 @@ from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.host_volume import DynamicVolume, VolumeState
 from scheduler.structs.job import Namespace
 from scheduler.structs.node import NodeStatus
+from scheduler.structs.service_registration import ServiceRegistration
 from scheduler.structs.story import Story, StoryKind
 from scheduler.structs.variable import SealedVariable, VariableLock
 from tests.builders import (
@@ -94,6 +96,11 @@ def filled(store):
                 node_id=make_node(number % 3).id, plugin_id=("", "mkdir")[number % 2],
                 state=(VolumeState.READY, VolumeState.UNAVAILABLE)[number % 5 == 0], **place,
             ))  # fmt: skip
+            change.put(SERVICES, ServiceRegistration(
+                id=f"s-{number}", service_name=f"web-{number % 7}", namespace=space,
+                node_id=make_node(number % 3).id, job_id=job.id, alloc_id=f"{number:036x}",
+                tags=(f"v{number % 2}",), address="10.0.0.1", port=20_000 + number, **place,
+            ))  # fmt: skip
 
     store.write(WriteKind.EVALUATION_UPDATED, work, now=SOME_MOMENT)
 
@@ -128,7 +135,7 @@ def value_of(row, columns):
             row.get("alloc"),
         ]
         if holder is not None
-        for name in ("job", "deployment", "story", "volume", "variable", "")
+        for name in ("job", "deployment", "story", "volume", "variable", "service", "")
         if not name or hasattr(holder, name)
     )
     noun = {type(each): noun for noun, each in EXAMPLES}[type(value)]
@@ -142,7 +149,7 @@ EXAMPLES = [
     (nouns.EVALUATIONS, make_evaluation()), (nouns.ALLOCATIONS, make_allocation()),
     (nouns.DEPLOYMENTS, Deployment(id="d", job_id="j")),
     (STORIES, Story()), (HOST_VOLUMES, DynamicVolume()),
-    (VARIABLES, SealedVariable()),
+    (VARIABLES, SealedVariable()), (SERVICES, ServiceRegistration()),
 ]  # fmt: skip
 
 
@@ -172,6 +179,11 @@ EXAMPLES = [
             id="stories-by-expression",
         ),
         pytest.param("/stories/", {"job": "team/job-3-3", "sort": "kind"}, 1, id="story-of-job"),
+        pytest.param("/services/", {"service": "web-3", "sort": "-job"}, 19, id="services"),
+        pytest.param("/services/", {"q": "web-1", "namespace": "team"}, 6, id="service-begins"),
+        pytest.param("/services/", {"job": "job-1-1"}, 1, id="services-of-job"),
+        pytest.param("/services/", {"filter": 'Tags contains "v1"'}, 65, id="tagged"),
+        pytest.param("/services/", {"node": make_node(1).id}, 43, id="services-of-node"),
         pytest.param("/volumes/", {"status": "unavailable", "plugin": "mkdir"}, 13, id="volumes"),
         pytest.param(
             "/volumes/", {"plugin": "(registered)", "sort": "state"}, 65, id="registered"
@@ -292,7 +304,8 @@ def test_a_place_that_is_none_is_the_first_page(browser, filled, after):
 
 
 @pytest.mark.parametrize(
-    "path", ["/jobs/", "/evaluations/", "/allocations/", "/deployments/", "/volumes/"]
+    "path",
+    ["/jobs/", "/evaluations/", "/allocations/", "/deployments/", "/volumes/", "/services/"],
 )
 def test_a_list_shows_and_counts_only_what_one_may_see(guest, browser, store, filled, path):
     def hide(change):
@@ -305,6 +318,9 @@ def test_a_list_shows_and_counts_only_what_one_may_see(guest, browser, store, fi
         ))  # fmt: skip
         sealed = DynamicVolume(id="9" * 36, namespace="other", name="sealed", create_index=1)
         change.put(HOST_VOLUMES, sealed)
+        change.put(SERVICES, ServiceRegistration(
+            id="s-sealed", service_name="sealed", namespace="other", job_id="sealed",
+        ))  # fmt: skip
 
     store.write(WriteKind.EVALUATION_UPDATED, hide, now=SOME_MOMENT)
     mine, all_of_them = guest.get(path).context["list"], browser.get(path).context["list"]
@@ -321,7 +337,7 @@ def test_a_list_shows_and_counts_only_what_one_may_see(guest, browser, store, fi
 def test_a_namespace_is_chosen_for_all_pages_and_an_address_says_otherwise(browser, filled):
     answer = browser.post("/choose-namespace/", namespace="team")
     assert (answer.status, answer.headers["Location"]) == (302, "/")
-    for name in ("jobs", "evaluations", "allocations", "deployments", "volumes"):
+    for name in ("jobs", "evaluations", "allocations", "deployments", "volumes", "services"):
         page = browser.get(f"/{name}/").context["list"]
         assert (page.total, page.wish.of("namespace")) == (44, "team"), name
         assert "namespace=team" in page.heads[-1].url + page.heads[1].url + page.heads[0].url

@@ -11,7 +11,7 @@ from tests.page_routes import page_routes
 OF_AGENTS = {
     "allocation-files", "allocation-terminal",
     "allocation-output", "allocation-usage", "deployment-compared", "job-checks", "job-usage",
-    "node-usage",
+    "node-usage", "service-checks",
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from cluster.store.plain_cursor import PlainCursor
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import NAMESPACES, NODE_POOLS, QUOTAS
+from scheduler.state.service_noun import SERVICES
 from scheduler.state.staged_drain_noun import STAGED_DRAINS
 from scheduler.state.story_nouns import STORIES
 from scheduler.state.writes.jobs import write_job
@@ -18,6 +19,7 @@ from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import Namespace
 from scheduler.structs.node import NodePool
 from scheduler.structs.quota import QuotaSpec
+from scheduler.structs.service_registration import ServiceRegistration
 from scheduler.structs.staged_drain import StagedDrain
 from scheduler.structs.story import Story, StoryKind
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job, make_node
@@ -67,6 +69,7 @@ PATHS = {
     "topology": f"/topology/?job=web&node={NODE.id}",
     "topology then": "/topology/?at=now&job=web",
     "events": "/events/",
+    "services": "/services/",
     "what if": "/what-if/",
     "drains": "/drains/",
     "drain": f"/drains/{NODE.id}/",
@@ -113,6 +116,10 @@ def fill(store, first, last):
             change.put(NAMESPACES, Namespace(name=f"team-{number}", quota="small"))
             put_found(change, make_node(number))
             write_job(change, make_job(id="web" if number == 1 else f"web-{number}"))
+            change.put(SERVICES, ServiceRegistration(
+                id=f"s{number}", service_name="web", namespace="default", job_id="web",
+                alloc_id=make_allocation(number=number).id, node_id=make_node(number).id,
+            ))  # fmt: skip
             put_found(change, make_allocation(number=number, node_id=make_node(number).id))
             status = DeploymentStatus.FAILED if number % 4 == 3 else DeploymentStatus.RUNNING
             put_found(change, Deployment(id=f"d{number}", job_id="web", status=status))

@@ -125,6 +125,8 @@ PAGES = {
     "variables": MANAGERS,
     "variable": MANAGERS,
     "variable-new": MANAGERS,
+    "services": EVERYBODY,
+    "service-checks": EVERYBODY,
     "volumes": EVERYBODY,
     "volume": EVERYBODY,
     "volume-new": FEW | {"submitter"},
@@ -222,6 +224,7 @@ FOLLOWS = {
     "quotas": FEW,
     "scheduler": FEW,
     "variables": MANAGERS,
+    "services": EVERYBODY,
     "volumes": EVERYBODY,
 }
 #: Addresses that name a thing of a namespace.
