@@ -63,7 +63,8 @@ def _file(reader: RecordReader, version: Job) -> str:
 
 
 def _lines(before: list[str], after: list[str]) -> Iterator[DiffLine]:
-    same = SequenceMatcher(a=before, b=after, autojunk=False)
+    # Lines that stand everywhere in a long text are no landmarks; with them it takes seconds.
+    same = SequenceMatcher(a=before, b=after, autojunk=True)
     for kind, start, end, new_start, new_end in same.get_opcodes():
         if kind == "equal":
             yield from (diff_line(QUIET, text, 0) for text in after[new_start:new_end])
