@@ -8,6 +8,7 @@ import stat
 import pytest
 
 from cluster.agent.drivers.driver import Launch, TaskDirectories
+from cluster.agent.server_trust import trust
 from cluster.agent.task_api import relay, sockets
 from cluster.agent.task_api.sockets import NAME, TaskSockets, with_address
 from scheduler.structs.allocation import ClientStatus
@@ -15,6 +16,8 @@ from scheduler.structs.task_group import Identity
 from tests.builders import make_task
 from tests.cluster.agent.deadline import until
 from tests.cluster.agent.real_node import Node, make_work
+from tests.cluster.agent.test_server_trust import certificate
+from tests.cluster.agent.test_server_trust import server as tls_server
 from tests.patience import PATIENCE_S
 
 WHO = ("alloc", "web")
@@ -199,6 +202,43 @@ async def test_without_a_server_the_task_hears_why(places, monkeypatch):
     assert b"502 Bad Gateway" in told
     assert b"The node does not reach its server" in told
     await found.close()
+
+
+async def test_a_server_with_a_certificate_is_the_pinned_one_or_hears_nothing(
+    places, tmp_path, monkeypatch
+):
+    pem, file = certificate(tmp_path, "ours")
+    _, other = certificate(tmp_path, "other")
+    for shown, heard in ((file, True), (other, False)):
+        async with tls_server(shown) as address:
+            directory = tmp_path / "trust"
+            directory.mkdir(exist_ok=True)
+            (directory / "server.pem").write_text(pem)
+            found = TaskSockets(address, trust(address, directory=directory))
+            await found.open(WHO, places)
+            told = await ask(places, monkeypatch, ASKED)
+            await found.close()
+        assert told.endswith(b"ok") is heard
+        assert (b"502 Bad Gateway" in told and b"certificate" in told) is not heard
+
+
+async def test_a_large_body_and_a_large_answer_go_through_whole(
+    opened, server, places, monkeypatch
+):
+    size = 20_000_000
+    head = b"PUT /v1/jobs HTTP/1.1\r\nX-Nomad-Token: me\r\nContent-Length: %d\r\n\r\n" % size
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size
+    server.says, server.holds = answer + b"y" * size, True
+    reader, writer = await connected(places, monkeypatch)
+    piece = b"x" * 1_000_000
+    writer.write(head)
+    for _ in range(size // len(piece)):
+        writer.write(piece)
+        await writer.drain()
+    await until(lambda: len(server.heard[0].partition(b"\r\n\r\n")[2]) == size, "all of it")
+    told = await reader.readexactly(len(answer) + size)
+    assert told == answer + b"y" * size
+    await hang_up(writer)
 
 
 async def test_who_says_nothing_is_hung_up_on(opened, places, monkeypatch):
