@@ -118,11 +118,19 @@ def _parts(whole: EvalSpan, steps: Sequence[LifecycleStep]) -> Iterator[EvalSpan
         # The record was made a moment before anybody took note of it.
         first = steps[0]
         yield _part(whole, "created", (whole.began, first.at), 0, _LEADER, {"bivouac.actor": ""})
+    worker = ""
     for step, following in pairwise(steps):
         if step.step in _ENDS:
             continue
-        # A plan is answered by the applier, and everything else lasts with whoever began it.
-        actor = following.actor if step.step is Step.PLAN_SUBMITTED else step.actor
+        # Everything lasts with whoever began it, but for what an answer ends: the applier judges
+        # until it answers, and then the worker goes on that had handed in the plan.
+        actor = step.actor
+        if step.step is Step.DEQUEUED:
+            worker = actor
+        elif step.step is Step.PLAN_SUBMITTED:
+            actor = following.actor
+        elif step.step is Step.PLAN_ANSWERED:
+            actor = worker
         told: dict[str, Attribute] = {
             "bivouac.step.number": step.number,
             "bivouac.step.ended_by": following.step.value,

@@ -47,7 +47,7 @@ def test_each_part_of_a_life_is_a_span_of_whoever_did_it():
     judging = parts[3]
     assert (judging.actor, judging.attributes["bivouac.plan.id"]) == ("applier", "p")
     assert judging.attributes["bivouac.plan.refused_nodes"] == 2
-    assert parts[2].actor == WORKER
+    assert parts[2].actor == parts[4].actor == WORKER
     assert parts[4].attributes["bivouac.step.ended_by"] == "complete"
 
 
