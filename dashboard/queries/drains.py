@@ -11,8 +11,8 @@ from django.utils.translation import gettext, gettext_noop
 
 from cluster.store.ports import RecordReader, StoryFilter
 from dashboard.queries.allocations import state_of
+from dashboard.queries.drain_events import MAX_LINES, drain_lines
 from dashboard.queries.drain_words import Card, deadline_words, milestones, sentence
-from dashboard.queries.node_events import told_event
 from dashboard.queries.staged_drains import staged_lines, turn_of
 from dashboard.queries.stories import StripLine, seen_stories, strip_of
 from dashboard.rights import NODE_READ
@@ -179,6 +179,12 @@ def drain_parts(
     shown = [card for card in cards if namespaces is None or card.alloc.namespace in namespaces]
     strip = strip_of(reader, seen_stories(namespaces, {NODE_READ}), node_id=node_id, kinds=_DRAINS)
     newest: Sequence[StripLine] = strip["stories"]
+    own = (
+        event
+        for event in node.events
+        if event.subsystem == "Drain" and event.timestamp >= last.started_at
+    )
+    lines = drain_lines(own, shown)
     return {
         "node": node,
         **strip,
@@ -200,11 +206,8 @@ def drain_parts(
         or (newest[0].story.actor if newest else ""),
         "ticket": last.meta.get("ticket", ""),
         "held_up": next((card.blocker for card in shown if card.tone == "blocked"), None),
-        "events": [
-            told_event(event)
-            for event in reversed(node.events)
-            if event.subsystem == "Drain" and event.timestamp >= last.started_at
-        ],
+        "lines": lines[:MAX_LINES],
+        "more_lines": max(len(lines) - MAX_LINES, 0),
     }
 
 

@@ -10,7 +10,12 @@ from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.writes.node_drain import DrainNote
 from scheduler.state.writes.nodes import add_node_event
-from scheduler.structs.allocation import ClientStatus, DesiredStatus, DesiredTransition
+from scheduler.structs.allocation import (
+    ClientStatus,
+    DesiredStatus,
+    DesiredTransition,
+    TaskState,
+)
 from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.node import (
     CLOCK_OFF_BY,
@@ -328,9 +333,41 @@ def test_a_drain_tells_its_own_events_and_draws_no_empty_bars(store, browser, no
     later = first.context["last"].updated_at + 60 * SECOND
     drain_node(store, node.id, asked, by=MANAGER, now=later, ids=ids)
     second = browser.get(f"/drains/{node.id}/")
-    assert [len(answer.context["events"]) for answer in (first, second)] == [2, 1]
+    assert [len(answer.context["lines"]) for answer in (first, second)] == [2, 1]
     assert first.context["rest"] == "Nothing had to move."
     assert 'class="meter"' not in first.text
+
+
+def test_a_board_tells_when_each_stopped_and_where_its_replacement_went(
+    store, browser, node, drain
+):
+    job = make_job(id="web")
+    alloc = make_allocation(job, node_id=node.id, client_status=ClientStatus.RUNNING)
+    after = make_allocation(
+        job, 2, node_id="b" * 36, node_name="two", eval_id="e" * 36, create_time=at(3),
+        client_status=ClientStatus.RUNNING, task_states={"web": TaskState(started_at=at(5))},
+        previous_allocation=alloc.id,
+    )  # fmt: skip
+    put(store, alloc)
+    drain()
+    gone = {
+        "client_status": ClientStatus.COMPLETE,
+        "next_allocation": after.id,
+        "modify_time": at(4),
+    }
+    put(store, after, replace(alloc, task_states={"web": TaskState(finished_at=at(4))}, **gone))
+    answer = browser.get(f"/drains/{node.id}/")
+    assert [(line.at, line.word, line.told) for line in answer.context["lines"]] == [
+        (at(5), "running", f"{after.name} runs on two after 2.0 s"),
+        (at(4), "stopped", f"{alloc.name} stopped"),
+        (at(3), "placed", f"{after.name} placed on two"),
+        (at(1), "node", "Its drain began."),
+    ]
+    assert f'href="/evaluations/{after.eval_id}/"' in answer.text
+
+
+def at(seconds):
+    return SOME_MOMENT + seconds * SECOND
 
 
 def test_a_replacement_that_waits_for_room_is_led_to(store, browser, node, drain):

@@ -97,6 +97,8 @@ def test_a_rack_and_a_node_of_it_are_looked_into(browser, store):
     assert "Selected: node n-1" in page.text
     assert len(page.context["allocs"]) == 2
     assert 'class="selected-node"' in page.text
+    assert "Nothing runs there." not in page.text
+    assert "Nothing runs there." in browser.get("/topology/", node=NODES[1].id).text
     assert browser.get("/topology/", rack="gone", node="gone").status == 200
 
 
