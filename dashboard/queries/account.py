@@ -15,7 +15,7 @@ from dashboard.people import people_of_groups, person_of, whom_to_ask
 from dashboard.queries.rights_told import cluster_rights, rights_sentence, rights_table
 from dashboard.queries.tokens import own_tokens
 from dashboard.sign_ins import sign_ins_of
-from dashboard.viewer import Viewer
+from dashboard.viewer import Viewer, visible_namespaces
 
 
 def account_page(
@@ -29,13 +29,16 @@ def account_page(
     """The context of the page."""
     person = person_of(user)
     sessions = sign_ins_of(user.pk, session_key)
+    cluster = cluster_rights(viewer.access, people_of_groups())
+    jobs = reader.jobs_by_namespace(visible_namespaces(reader, viewer.access))
     return {
         "account": user,
         "person": person,
         "groups": sorted(person.groups),
         "strong": rights_sentence(person),
-        **rights_table(person),
-        "cluster": cluster_rights(viewer.access, people_of_groups()),
+        **rights_table(person, {name: face.total for name, face in jobs.items()}),
+        "cluster": cluster,
+        "cluster_held": sum(line.has for line in cluster),
         "ask": whom_to_ask(),
         "sessions": sessions,
         "this_session": next((each for each in sessions if each.is_this), None),

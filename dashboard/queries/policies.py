@@ -14,7 +14,8 @@ from cluster.store.ports import RecordReader
 from dashboard.people import GroupGrant, groups_by_policy, person_with
 from dashboard.queries.rights_told import ClusterRight, RightsPlace, cluster_rights, rights_table
 from dashboard.viewer import Absent, Viewer, crumbs
-from scheduler.state.nouns import ACL_POLICIES
+from dashboard.wording import count_of, one_of
+from scheduler.state.nouns import ACL_POLICIES, ACL_ROLES, ACL_TOKENS
 from scheduler.structs.acl_policy import AclPolicy
 
 _PLACE = re.compile(r"\(?\b[Aa]t (\d+):(\d+)\)?:? ?")
@@ -62,6 +63,7 @@ def policy_page(
     policy = typed or stored or AclPolicy()
     groups = groups_by_policy().get(policy.name, ())
     return {
+        "used_told": _used_by(reader, policy.name, groups) if name else "",
         "policy": policy,
         "stored": stored,
         "is_new": not name,
@@ -105,6 +107,21 @@ def problem_of(told: str) -> PolicyProblem:
     if place is None:
         return PolicyProblem(message=words)
     return PolicyProblem(message=words, line=int(place[1]), column=int(place[2]))
+
+
+def _used_by(reader: RecordReader, name: str, groups: tuple[str, ...]) -> str:
+    """Who has a policy, counted; "" where nobody has it."""
+    roles = sum(
+        any(link.name == name for link in each.policies) for each in reader.list_all(ACL_ROLES)
+    )
+    tokens = sum(name in each.policies for each in reader.list_all(ACL_TOKENS))
+    counted = [
+        count_of(len(groups), "{count} group", "{count} groups") if groups else "",
+        count_of(roles, "{count} role", "{count} roles") if roles else "",
+        count_of(tokens, "{count} token", "{count} tokens") if tokens else "",
+    ]
+    having = [told for told in counted if told]
+    return one_of(having, "and") if having else ""
 
 
 def _line(policy: AclPolicy, groups: tuple[str, ...]) -> PolicyLine:

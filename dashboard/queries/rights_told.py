@@ -4,7 +4,8 @@ In: a `Person`. Out: the rows of `_rights.html` and of the list beside it, each 
 from. The same rows stand on everybody's own page and on the form of a group.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -28,6 +29,7 @@ from dashboard.rights import (
 from dashboard.wording import count_of, one_of
 from scheduler.access.access import EVERY_NAMESPACE, Access
 from scheduler.access.capabilities import DENY
+from scheduler.access.grants import closest, matches
 
 #: A verb of the table, and the capabilities of which any one is enough.
 VERBS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -37,8 +39,10 @@ VERBS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (gettext_noop("Stop"), ("submit-job", "deregister-job", "purge-job")),
     (gettext_noop("Restart"), ("alloc-lifecycle",)),
     (gettext_noop("Output"), ("read-logs", "read-fs")),
+    (gettext_noop("Terminal"), ("alloc-exec",)),
     (gettext_noop("Without isolation"), ("submit-privileged-job",)),
 )
+_RUNS, _LOOKS = VERBS[1][1], VERBS[0][1]
 #: What belongs to no namespace.
 CLUSTER: tuple[tuple[str, Right], ...] = (
     (gettext_noop("Look at nodes and drains"), READ_NODES),
@@ -57,6 +61,8 @@ class RightsPlace(msgspec.Struct, frozen=True, kw_only=True):
     #: By verb, in the order of `VERBS`.
     may: tuple[bool, ...]
     comes_from: str
+    #: How many jobs are there, in words; "" where that is not asked, or not theirs to know.
+    jobs: str = ""
 
 
 class ClusterRight(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,9 +77,9 @@ class ClusterRight(msgspec.Struct, frozen=True, kw_only=True):
     groups: str = ""
 
 
-def rights_table(person: Person) -> dict[str, Any]:
-    """The context of `_rights.html`."""
-    places = _places(person)
+def rights_table(person: Person, jobs: Mapping[str, int] | None = None) -> dict[str, Any]:
+    """The context of `_rights.html`; `jobs`: how many each namespace has, where it is told."""
+    places = _places(person, jobs)
     return {
         "is_management": person.is_management,
         "verbs": [gettext(word) for word, _ in VERBS],
@@ -107,15 +113,15 @@ def rights_sentence(person: Person) -> str:
     access = person.access
     if not person.has_a_group:
         return gettext("You are in no group yet, so you see nothing.")
-    running = _where(access, ("submit-job", "register-job"))
-    looking = [name for name in _where(access, ("read-job",)) if name not in running]
-    words = (
-        [gettext("run jobs in {running}").format(running=one_of(running, "and"))]
-        if running
-        else []
-    )
-    if looking:
-        words.append(gettext("look at {looking}").format(looking=one_of(looking, "and")))
+    running, looking = _spelled(access, _RUNS), _spelled(access, _LOOKS)
+    rest = [name for name in looking if name not in running]
+    words = []
+    if running:
+        told = _places_told(access, running, _RUNS, said=())
+        words.append(gettext("run jobs in {running}").format(running=told))
+    if rest:
+        told = _places_told(access, rest, _LOOKS, said=running)
+        words.append(gettext("look at {looking}").format(looking=told))
     if WRITE_NODES.holds(access):
         words.append(gettext("change nodes"))
     return (
@@ -125,31 +131,65 @@ def rights_sentence(person: Person) -> str:
     )
 
 
-def _where(access: Access, capabilities: tuple[str, ...]) -> list[str]:
-    exact, globs = sorted(access.namespaces.exact), sorted(access.namespaces.globs)
-    is_alone = not exact and len(globs) == 1
-    return [
-        _spoken(name, is_alone=is_alone)
-        for name in [*exact, *globs]
-        if _allows(access, name, capabilities)
+def _spelled(access: Access, capabilities: tuple[str, ...]) -> list[str]:
+    """Names, then globs, the closest first, under which one of the capabilities is granted."""
+    return [name for name in _spellings(access) if _allows(access, name, capabilities)]
+
+
+def _spellings(access: Access) -> list[str]:
+    globs = sorted(access.namespaces.globs, key=lambda glob: (-len(glob), glob))
+    return [*sorted(access.namespaces.exact), *globs]
+
+
+def _places_told(
+    access: Access, names: Sequence[str], capabilities: tuple[str, ...], *, said: Sequence[str]
+) -> str:
+    """Places in words, with those that a glob among them covers and another rule takes out."""
+    outside = [
+        name
+        for name in _spellings(access)
+        if name not in names
+        and name not in said
+        and not _allows(access, name, capabilities)
+        and any(matches(glob, name) for glob in names if "*" in glob)
     ]
+    is_alone = not said and len(names) == 1
+    told = one_of([_spoken(name, is_alone=is_alone) for name in names], "and")
+    if not outside:
+        return told
+    return gettext("{places} but {outside}").format(places=told, outside=one_of(outside))
 
 
-def _places(person: Person) -> list[RightsPlace]:
+def _places(person: Person, jobs: Mapping[str, int] | None) -> list[RightsPlace]:
     access = person.access
     if person.is_management:
         return []
-    exact, globs = sorted(access.namespaces.exact), sorted(access.namespaces.globs)
     # The closest first, as they are looked up; what covers every other namespace is last.
-    globs.sort(key=lambda glob: (-len(glob), glob))
+    spellings = _spellings(access)
+    held = _held(access, jobs or {})
     return [
         RightsPlace(
-            where=_spoken(name, is_alone=not exact and len(globs) == 1),
+            where=_spoken(name, is_alone=len(spellings) == 1),
             may=tuple(_allows(access, name, capabilities) for _, capabilities in VERBS),
             comes_from=_origin(person, access, name),
+            jobs=count_of(held.get(name, 0), "{count} job", "{count} jobs")
+            if jobs is not None and _allows(access, name, _LOOKS)
+            else "",
         )
-        for name in [*exact, *globs]
+        for name in spellings
     ]
+
+
+def _held(access: Access, jobs: Mapping[str, int]) -> Counter[str]:
+    """How many jobs stand under each spelling: under the one that speaks for their namespace."""
+    held: Counter[str] = Counter()
+    for namespace, count in jobs.items():
+        globs = [glob for glob in access.namespaces.globs if matches(glob, namespace)]
+        if namespace in access.namespaces.exact:
+            held[namespace] += count
+        elif globs:
+            held[closest(globs, namespace)] += count
+    return held
 
 
 def _spoken(name: str, *, is_alone: bool = False) -> str:

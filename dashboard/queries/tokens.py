@@ -20,10 +20,12 @@ from cluster.store.ports import RecordReader
 from dashboard.own_tokens import own_policies, owners, spans
 from dashboard.people import Person
 from dashboard.viewer import Viewer, crumbs
-from dashboard.wording import number, span
+from dashboard.wording import count_of, number, span
 from scheduler.state.nouns import ACL_POLICIES, ACL_ROLES, ACL_TOKENS
 from scheduler.structs.acl_token import AclRole, AclToken
 
+#: The tone of a token that opens nothing any more.
+_ENDED = "canceled"
 _DAY = 86_400_000_000_000
 #: Nodes of a join token that are named.
 _MOST_NODES = 12
@@ -80,13 +82,29 @@ def own_tokens(
     policies = own_policies(person)
     if person.is_management:
         policies = [each.name for each in _policies(reader)]
+    lines = [_line(token, {}, now) for token in tokens]
+    ended = sum(line.state == _ENDED for line in lines)
     return {
-        "own_tokens": [_line(token, {}, now) for token in tokens],
+        "own_tokens": lines,
+        "own_tokens_counted": _counted(len(lines) - ended, ended),
+        "tokens_told": gettext("{tokens} yours.").format(
+            tokens=count_of(len(lines) - ended, "{count} token is", "{count} tokens are")
+        )
+        if len(lines) > ended
+        else "",
         "own_policies": policies,
         # Who may do everything rarely wants a token that names every policy there is.
         "own_chosen": not person.is_management,
         "spans": span_choices(),
     }
+
+
+def _counted(open_ones: int, ended: int) -> str:
+    told = [
+        gettext("{count} open").format(count=number(open_ones)) if open_ones else "",
+        gettext("{count} ended").format(count=number(ended)) if ended else "",
+    ]
+    return ", ".join(filter(None, told))
 
 
 def span_choices() -> list[tuple[int, str]]:
@@ -135,7 +153,7 @@ def _line(token: AclToken, held: Mapping[str, str], now: int) -> TokenLine:
 
 def _state(token: AclToken, now: int) -> tuple[str, str]:
     if token.expiration_time and token.expiration_time <= now:
-        return "canceled", "ended"
+        return _ENDED, "ended"
     if not token.expiration_time:
         if token.is_management:
             return "failed", gettext("everything, for ever")

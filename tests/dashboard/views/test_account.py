@@ -56,9 +56,27 @@ def test_the_page_says_in_words_what_one_may_do(store, kim):
         ),
         pytest.param(
             'namespace "*" { policy = "write" }\nnamespace "pay" { policy = "deny" }',
-            {"pay": "", "every other namespace": "Look Submit Scale Stop Restart Output"},
-            "You may run jobs in every other namespace.",
+            {
+                "pay": "",
+                "every other namespace": "Look Submit Scale Stop Restart Output Terminal",
+            },
+            "You may run jobs in every namespace but pay.",
             id="a-refusal-by-name",
+        ),
+        pytest.param(
+            'namespace "*" { policy = "read" }\nnamespace "pay" { policy = "deny" }\n'
+            'namespace "team-*" { policy = "scale" }\nnamespace "team-x" { policy = "deny" }\n'
+            'namespace "shop" { capabilities = ["submit-job"] }',
+            {
+                "pay": "",
+                "shop": "Submit Scale Stop",
+                "team-x": "",
+                "team-*": "Look Scale",
+                "every other namespace": "Look",
+            },
+            "You may run jobs in shop and look at team-* and every other namespace but pay or"
+            " team-x.",
+            id="refusals-under-globs",
         ),
         pytest.param(
             'namespace "team-*" { capabilities = ["read-job", "alloc-lifecycle"] }',
@@ -80,6 +98,21 @@ def test_the_table_is_what_the_policies_grant(store, rules, places, sentence):
     }
     assert told == places
     assert rights_sentence(person) == sentence
+
+
+def test_jobs_are_counted_where_their_rule_speaks_and_one_may_look(store):
+    rules = (
+        'namespace "*" { policy = "read" }\nnamespace "pay" { policy = "deny" }\n'
+        'namespace "team-*" { policy = "read" }\nnamespace "default" { policy = "write" }'
+    )
+    jobs = {"default": 2, "pay": 5, "team-a": 3, "team-b": 4, "other": 1}
+    places = rights_table(person_of(account_with(store, rules)), jobs)["places"]
+    assert [(place.where, place.jobs) for place in places] == [
+        ("default", "2 jobs"),
+        ("pay", ""),
+        ("team-*", "7 jobs"),
+        ("every other namespace", "1 job"),
+    ]
 
 
 def test_a_refusal_is_told_with_the_policy_that_refuses(store):

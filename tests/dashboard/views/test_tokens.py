@@ -64,6 +64,16 @@ def test_a_role_is_made_given_to_a_token_and_deleted(manager, store):
     assert store.read(lambda reader: reader.list_all(ACL_ROLES)) == []
 
 
+def test_a_policy_says_which_groups_roles_and_tokens_have_it(manager, store):
+    manager.post("/access/new-policy/", name="shop", text='namespace "shop" { policy = "read" }')
+    assert "No group, role or token has it yet." in manager.get("/access/policies/shop/").text
+    manager.post("/access/save-role/", name="selling", description="", policies=["shop"])
+    for name in ("a", "b"):
+        manager.post("/access/make-token/", name=name, ends="3600", policies=["shop"])
+    page = " ".join(manager.get("/access/policies/shop/").text.split())
+    assert "Used by 1 role and 2 tokens." in page
+
+
 def test_a_role_is_changed_and_stays_the_same_role(manager, store):
     manager.post("/access/save-role/", name="scaler", description="", policies=["submitter"])
     (made,) = store.read(lambda reader: reader.list_all(ACL_ROLES))
