@@ -66,6 +66,7 @@ class Overview:
         """
         self._namespaces = namespaces
         self.window = window
+        self.sees_work = namespaces is None or bool(namespaces)
         self.sees_nodes = sees_nodes
         self._counts: Counter[str] = Counter()
         self._open: dict[str, Evaluation] = {}

@@ -1,16 +1,19 @@
 """The JSON body of a request, read as the reference's decoder reads it.
 
 In: bytes. Out: a `Body` whose fields are found by name in any case and have the wanted type, or
-`OperationRefused` with the decoder's words. Unknown fields are ignored, null means not given.
+`OperationRefused` with the decoder's words; null means not given. What was given and never asked
+for is unknown: `unknown_fields` names it.
 """
 
 import base64
 import json
 import re
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Any, TypeVar
 
 from cluster.jobspec.durations import read_duration
+from cluster.jobspec.hcl.nearest import nearest
 from cluster.jobspec.request_form import free_value, is_too_deep
 from cluster.operations.errors import OperationRefused
 
@@ -44,19 +47,48 @@ class Body:
         self._name = name
         self._document = document
         self._fields = {key.casefold(): item for key, item in document.items()}
+        #: What was asked for, by its name in small letters; and what that handed out.
+        self._asked: dict[str, str] = {}
+        self._inside: dict[str, list[Body]] = {}
+        self._is_whole = False
+
+    @property
+    def name(self) -> str:
+        """What error texts call it."""
+        return self._name
 
     @property
     def document(self) -> dict[str, Any]:
-        """As it came."""
+        """As it came; who takes it whole says itself what of it is unknown."""
+        self._is_whole = True
         return self._document
+
+    def unknown_fields(self, known: Collection[str] = ()) -> list[tuple[str, str]]:
+        """The paths of what was given and never asked for, each with a hint, as they came.
+
+        What says nothing (null, false, 0, an empty text, list or object) is left out, as is
+        `known` at any depth: names in small letters.
+        """
+        return [] if self._is_whole else list(self._unknown(known))
+
+    def _unknown(self, known: Collection[str]) -> Iterator[tuple[str, str]]:
+        for key, value in self._document.items():
+            small = key.casefold()
+            if small in self._inside:
+                is_list = isinstance(value, list)
+                for place, inner in enumerate(self._inside[small]):
+                    step = f"{key}[{place}]." if is_list else f"{key}."
+                    yield from ((step + path, hint) for path, hint in inner.unknown_fields(known))
+            elif small not in self._asked and small not in known and value:
+                yield key, nearest(key, self._asked.values())
 
     def has(self, field: str) -> bool:
         """Whether the field was given at all, and not null."""
-        return self._fields.get(field.casefold()) is not None
+        return self._value(field) is not None
 
     def is_list(self, field: str) -> bool:
         """Whether the field was given as a list."""
-        return isinstance(self._fields.get(field.casefold()), list)
+        return isinstance(self._value(field), list)
 
     def text(self, field: str) -> str:
         """A string, "" when not given; half characters are replaced."""
@@ -68,7 +100,7 @@ class Body:
 
     def number(self, field: str, word: str = "int") -> int:
         """An integer of 64 bits, 0 when not given; `word` is what error texts call its type."""
-        value = self._fields.get(field.casefold())
+        value = self._value(field)
         if isinstance(value, bool):
             raise self._mismatch(value, field, word)
         number = self._typed(field, int, 0, word)
@@ -95,7 +127,7 @@ class Body:
     def nested(self, field: str) -> "Body | None":
         """A nested object, None when not given."""
         value: dict[str, Any] | None = self._typed(field, dict, None, "object")
-        return None if value is None else Body(value, self._name)
+        return None if value is None else self._handed_out(field, [value])[0]
 
     def objects(self, field: str) -> "list[Body]":
         """A list of objects, empty when not given."""
@@ -103,11 +135,11 @@ class Body:
         for item in items:
             if not isinstance(item, dict):
                 raise self._mismatch(item, field, "object")
-        return [Body(item, self._name) for item in items]
+        return self._handed_out(field, items)
 
     def duration(self, field: str) -> int:
         """Nanoseconds, from a number or a text like `1h30m`; 0 when not given."""
-        if not isinstance(self._fields.get(field.casefold()), str):
+        if not isinstance(self._value(field), str):
             return self.number(field)
         text = self.text(field)
         span = read_duration(text) if text else 0
@@ -161,8 +193,20 @@ class Body:
                 raise self._mismatch(item, field, "string")
         return tuple(map(str, free_value(value)))
 
+    def _handed_out(self, field: str, items: "list[dict[str, Any]]") -> "list[Body]":
+        """The same bodies each time, so that they know all that was asked of them."""
+        small = field.casefold()
+        if small not in self._inside:
+            self._inside[small] = [Body(item, self._name) for item in items]
+        return self._inside[small]
+
+    def _value(self, field: str) -> Any:
+        small = field.casefold()
+        self._asked.setdefault(small, field)
+        return self._fields.get(small)
+
     def _typed(self, field: str, kind: type, default: Value, word: str) -> Value:
-        value = self._fields.get(field.casefold())
+        value = self._value(field)
         if value is None:
             return default
         if not isinstance(value, kind):

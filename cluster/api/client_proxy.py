@@ -58,6 +58,7 @@ async def restart(call: Call, alloc_id: str) -> HttpResponse:
     task, every = body.text("TaskName"), body.flag("AllTasks")
     if task and every:
         raise OperationRefused("task name cannot be set when restarting all tasks")
+    call.refuse_unknown()
     alloc = await allocation_of(call, alloc_id)
     asked: dict[str, object] = {"AllocID": alloc.id, "TaskName": task, "AllTasks": every}
     await order_agent(alloc, "restart", asked, by=call.caller, now=call.now)
@@ -73,6 +74,7 @@ async def signal(call: Call, alloc_id: str) -> HttpResponse:
         "Task": body.text("Task"),
         "Signal": body.text("Signal"),
     }
+    call.refuse_unknown()
     await order_agent(alloc, "signal", asked, by=call.caller, now=call.now)
     return answer_json(call.request, {"Index": 0})
 
@@ -124,6 +126,7 @@ async def change_metadata(call: Call) -> HttpResponse:
                 f"{quoted(key)} is invalid; metadata keys must be valid dotted hcl identifiers"
             )
     asked = body.text("NodeID") or call.query.get("node_id", "")
+    call.refuse_unknown()
     node_id = await node_id_of(call, asked, OperationRefused)
     told = await operations.change_node_metadata(node_id, meta, by=call.caller, now=call.now)
     return answer_json(call.request, told)

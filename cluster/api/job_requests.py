@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 from django.conf import settings
+from msgspec.structs import replace
 
 from cluster.api.body import Body
 from cluster.api.parameters import NO_PATH, OWN_REGION
 from cluster.api.request import Call
+from cluster.api.unknown_fields import ignored_fields, ignored_told
 from cluster.jobspec.canonicalize import canonicalize
 from cluster.jobspec.left_out import dropped_fields
 from cluster.jobspec.parse import decode_job
@@ -35,7 +37,7 @@ class RequestedJob(NamedTuple):
 
 def job_of_body(call: Call, body: Body) -> RequestedJob:
     """The canonical job of a request, in the namespace and region the request means."""
-    form = _form_of(call, body)
+    form, unknown = _form_of(call, body)
     form["Namespace"] = (
         call.query.get("namespace")
         or body.text("Namespace")
@@ -45,12 +47,12 @@ def job_of_body(call: Call, body: Body) -> RequestedJob:
     form["Region"] = body.text("Region") or call.query.get("region") or form["Region"]
     if form["Region"] in {None, "", OWN_REGION}:
         form["Region"] = settings.BIVOUAC_REGION
-    return _requested(form)
+    return _requested(form, unknown)
 
 
 def job_to_validate(call: Call, body: Body) -> RequestedJob:
     """As `job_of_body`, for validation, which looks at the job's own namespace and region only."""
-    form = _form_of(call, body)
+    form, unknown = _form_of(call, body)
     if form["Namespace"] == "":
         raise OperationRefused(_NAMESPACE_MISMATCH)
     if form["Region"] in {None, OWN_REGION}:
@@ -58,20 +60,23 @@ def job_to_validate(call: Call, body: Body) -> RequestedJob:
     for region in (body.text("Region"), call.query.get("region")):
         if region not in {None, "", OWN_REGION, settings.BIVOUAC_REGION}:
             raise OperationRefused(NO_PATH)
-    return _requested(form)
+    return _requested(form, unknown)
 
 
-def _requested(form: RequestForm) -> RequestedJob:
+def _requested(form: RequestForm, unknown: tuple[str, ...]) -> RequestedJob:
     told = tuple(each.sentence for each in dropped_fields(form))
-    return RequestedJob(canonicalize(form), told)
+    return RequestedJob(
+        canonicalize(form), (*told, *ignored_told(f"Job.{path}" for path in unknown))
+    )
 
 
-def _form_of(call: Call, body: Body) -> RequestForm:
+def _form_of(call: Call, body: Body) -> tuple[RequestForm, tuple[str, ...]]:
+    """The form of the job that is sent, and the paths of its unknown fields."""
     wrapped = body.nested("Job")
     if wrapped is None:
         raise OperationRefused(NO_JOB)
     _check_size(call, wrapped.document)
-    return decode_job(wrapped.document)[0]
+    return decode_job(wrapped.document)
 
 
 def check_region(job: Job) -> None:
@@ -89,7 +94,7 @@ def registration_of(call: Call) -> JobRegistration:
     check_region(job)
     if job.type == "system" and any(group.scaling is not None for group in job.task_groups):
         raise OperationRefused("Task groups with job type system do not support scaling blocks")
-    return JobRegistration(
+    asked = JobRegistration(
         job=job,
         submission=_submission(body),
         enforce_index=body.flag("EnforceIndex"),
@@ -97,9 +102,9 @@ def registration_of(call: Call) -> JobRegistration:
         eval_priority=_eval_priority(body),
         preserve_counts=body.flag("PreserveCounts"),
         preserve_resources=body.flag("PreserveResources"),
-        dropped_fields=dropped,
         judged=judge_job(job),
     )
+    return replace(asked, dropped_fields=(*dropped, *ignored_fields(body)))
 
 
 def _eval_priority(body: Body) -> int:

@@ -18,6 +18,7 @@ from cluster.api.parameters import read_flag, read_integer
 from cluster.api.plan_form import plan_form
 from cluster.api.request import Call
 from cluster.api.respond import answer_json, answer_write, write_meta
+from cluster.api.unknown_fields import ignored_fields
 from cluster.jobspec.canonicalize import canonicalize_form
 from cluster.jobspec.hcl.job_file import parse_hcl
 from cluster.jobspec.problems import JobProblems, error_text, warning_text
@@ -114,8 +115,9 @@ async def plan(call: Call, job_id: str) -> HttpResponse:
     check_region(job)
     by, now, ids = call.caller, call.now, call.ids
     planned = await call.read(lambda reader: plan_job(reader, job, by=by, now=now, ids=ids))
-    planned = replace(planned, warnings=(*planned.warnings, *dropped))
-    form = plan_form(planned, with_diff=body.flag("Diff"), additions=call.additions)
+    with_diff = body.flag("Diff")
+    planned = replace(planned, warnings=(*planned.warnings, *dropped, *ignored_fields(body)))
+    form = plan_form(planned, with_diff=with_diff, additions=call.additions)
     return answer_write(call.request, form, planned.index)
 
 

@@ -17,6 +17,7 @@ from cluster.api.callers import caller_of
 from cluster.api.pace import TooMany, require_pace
 from cluster.api.parameters import asks_for_additions, check_region, check_stale
 from cluster.api.respond import answer_empty, refusal
+from cluster.api.unknown_fields import refuse_unknown
 from cluster.jobspec.problems import JobProblems
 from cluster.operations.errors import Conflict, NotAllowed, NotFound, OperationRefused, TooLarge
 from cluster.operations.rights import require
@@ -46,6 +47,7 @@ class Call:
         self.caller = caller
         #: Whether everybody may call this, whatever their rights.
         self._is_open = is_open
+        self._bodies: list[Body] = []
 
     @property
     def query(self) -> QueryDict:
@@ -104,11 +106,19 @@ class Call:
 
     def body(self, name: str) -> Body:
         """The JSON object sent; raises when there is none."""
-        return read_body(self.raw_body, name)
+        return self._noted(read_body(self.raw_body, name))
 
     def optional_body(self, name: str) -> Body:
         """The JSON object sent, empty when there is none."""
-        return read_optional_body(self.raw_body, name)
+        return self._noted(read_optional_body(self.raw_body, name))
+
+    def _noted(self, body: Body) -> Body:
+        self._bodies.append(body)
+        return body
+
+    def refuse_unknown(self) -> None:
+        """Refuse what was sent and never asked for; called before anything is done with it."""
+        refuse_unknown(self._bodies)
 
     @property
     def now(self) -> int:
@@ -140,6 +150,7 @@ class Call:
         self, operation: Callable[..., Result], *args: Any, ids: bool = True, **options: Any
     ) -> Result:
         """Run an operation with the store, who asks, `now` and, if it makes any, identifiers."""
+        self.refuse_unknown()
         options["by"] = self.caller
         options["now"] = self.now
         if ids:

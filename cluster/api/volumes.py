@@ -200,6 +200,7 @@ async def _make(call: Call, *, registers: bool) -> HttpResponse:
         call.require("host-volume-register" if registers else "host-volume-create")
         raise OperationRefused("missing volume definition")
     asked = _asked(given, call.namespace)
+    call.refuse_unknown()
     clock = call.request.clock  # type: ignore[attr-defined] # set by the middleware
     index, volume = await make_volume(
         asked, registers=registers, by=call.caller, clock=clock, ids=call.ids

@@ -7,7 +7,7 @@ the record; a message whose taking could not be noted goes out again under the s
 
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from django.conf import settings
@@ -33,6 +33,9 @@ LOOK_S = 5.0
 CALM = 20
 #: Lines of one message; what is beyond is counted.
 LINES = 20
+#: What comes back within this time is the same trouble still, ns: a job that crashes again and
+#: again holds for as long as each of its starts takes to fail, and no longer.
+OVER = 600 * 1_000_000_000
 #: Messages that are out at a time.
 AT_A_TIME = 4
 
@@ -50,8 +53,8 @@ class Notifier:
         self._fence = fence
         self._clock = clock or SystemClock()
         self._ids = ids or RandomIDs()
-        #: By webhook, what it was told of and what still holds.
-        self._told: dict[str, set[str]] = {}
+        #: By webhook, the keys that it was told of, and when each was found over; 0: it holds.
+        self._told: dict[str, dict[str, int]] = {}
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="notifier", daemon=True)
 
@@ -87,7 +90,7 @@ class Notifier:
         webhooks = {each.name: each for each in reader.list_all(WEBHOOKS) if not each.is_paused}
         for name in webhooks.keys() - self._told.keys():
             kept = reader.list_by(WEBHOOK_DELIVERIES, "webhook", name)
-            self._told[name] = {key for each in kept for key in each.keys}
+            self._told[name] = {key: 0 for each in kept for key in each.keys}
         return webhooks, conditions(reader, self._clock.now()) if webhooks else []
 
     def _queue(self, webhooks: dict[str, Webhook], found: list[Condition]) -> None:
@@ -95,7 +98,7 @@ class Notifier:
         messages = {}
         for name, webhook in webhooks.items():
             wanted = {each.key: each for each in found if _wants(webhook, each, now)}
-            told = self._told[name] & wanted.keys()
+            told = _still_told(self._told[name], wanted, now)
             self._told[name] = told
             new = [each for key, each in wanted.items() if key not in told]
             if new:
@@ -105,7 +108,7 @@ class Notifier:
                 the_store(), messages, by=CLUSTER, now=now, ids=self._ids, fence=self._fence
             )
             for name, (_, keys) in messages.items():
-                self._told[name] |= set(keys)
+                self._told[name] |= dict.fromkeys(keys, 0)
 
     def _deliver(self, webhooks: dict[str, Webhook]) -> None:
         now = self._clock.now()
@@ -119,6 +122,12 @@ class Notifier:
         with ThreadPoolExecutor(AT_A_TIME) as pool:
             attempts = list(pool.map(lambda each: _try(webhooks[each.webhook], each, now), due))
         note_attempts(the_store(), attempts, by=CLUSTER, now=self._clock.now(), fence=self._fence)
+
+
+def _still_told(told: Mapping[str, int], held: Container[str], now: int) -> dict[str, int]:
+    """What need not be told again: what holds, and what was over for less than `OVER`."""
+    lately = {key: over for key, over in told.items() if not over or now - over < OVER}
+    return {key: 0 if key in held else over or now for key, over in lately.items()}
 
 
 def _waiting(reader: RecordReader) -> list[WebhookDelivery]:

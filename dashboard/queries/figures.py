@@ -6,6 +6,7 @@ frames. A figure has a tone only where its state needs somebody.
 
 import msgspec
 from django.utils.translation import gettext
+from msgspec.structs import replace
 
 from dashboard.overview import Figures
 from dashboard.queries.usual import BesideFigures
@@ -36,10 +37,34 @@ class FigureTile(msgspec.Struct, frozen=True, kw_only=True):
         return self.line.rpartition(" ")[2].split(",") if self.line else []
 
 
-def figure_tiles(counted: Figures, beside: BesideFigures, *, sees_nodes: bool) -> list[FigureTile]:
-    """All that are made from the record; the page measures one more itself."""
+def figure_tiles(
+    counted: Figures, beside: BesideFigures, *, sees_work: bool, sees_nodes: bool
+) -> list[FigureTile]:
+    """All that are made from the record; the page measures one more itself.
+
+    They lead only to lists that may be opened by whoever sees work, or nodes.
+    """
+    tiles = _of_work(counted, beside)
+    if not sees_work:
+        tiles = [replace(tile, url="") for tile in tiles]
+    if not sees_nodes:
+        return tiles
+    ready = FigureTile(
+        key="ready",
+        label=gettext("Nodes ready"),
+        value=number(counted.ready),
+        line=beside.ready.line,
+        told=_nodes_told(counted),
+        url="/nodes/",
+        tone="lost" if counted.lost else "",
+        title=gettext("The line: the last ten minutes, of nodes that are kept"),
+    )
+    return [*tiles, ready]
+
+
+def _of_work(counted: Figures, beside: BesideFigures) -> list[FigureTile]:
     missing = counted.wanted - counted.running
-    tiles = [
+    return [
         FigureTile(
             key="ended",
             label=gettext("Ended, last minute"),
@@ -64,7 +89,7 @@ def figure_tiles(counted: Figures, beside: BesideFigures, *, sees_nodes: bool) -
             value=beside.plans.value,
             line=beside.plans.line,
             told=beside.plans.told,
-            url="/scheduler/",
+            url="/evaluations/",
             title=gettext(
                 "From the plan to its answer, of the newest evaluations; oldest first in the line"
             ),
@@ -80,19 +105,6 @@ def figure_tiles(counted: Figures, beside: BesideFigures, *, sees_nodes: bool) -
             title=gettext("The line: the last ten minutes, of allocations that are kept"),
         ),
     ]
-    if not sees_nodes:
-        return tiles
-    ready = FigureTile(
-        key="ready",
-        label=gettext("Nodes ready"),
-        value=number(counted.ready),
-        line=beside.ready.line,
-        told=_nodes_told(counted),
-        url="/nodes/",
-        tone="lost" if counted.lost else "",
-        title=gettext("The line: the last ten minutes, of nodes that are kept"),
-    )
-    return [*tiles, ready]
 
 
 def _missing_told(missing: int, wanted: int) -> str:

@@ -81,11 +81,10 @@ def overview_parts(overview: Overview, beside: BesideFigures | None, now: int) -
     strong, rest = overview.sentence(now)
     needs = overview.needs(now)
     counts, flows = overview.counts(), overview.flows(now)
-    tiles = (
-        {"figures": figure_tiles(overview.figures(now), beside, sees_nodes=overview.sees_nodes)}
-        if beside is not None
-        else {}
-    )
+    tiles = {}
+    if beside is not None:
+        sees = {"sees_work": overview.sees_work, "sees_nodes": overview.sees_nodes}
+        tiles["figures"] = figure_tiles(overview.figures(now), beside, **sees)
     return {
         **tiles,
         "counts": counts,

@@ -5,6 +5,8 @@ import { gettext } from "../texts.js";
 
 const EVERY_MS = 15_000;
 const MOST_AT_ONCE = 3;
+// What comes back within this time is the same trouble still: a job that crashes starts in between.
+const OVER_MS = 600_000;
 const ON = "bivouac:notices";
 const TOLD = "bivouac:notices:told";
 
@@ -37,9 +39,16 @@ async function asked() {
 async function tell(isFirst) {
   const answer = await asked();
   if (!answer) return null;
-  const told = new Set(JSON.parse(localStorage.getItem(TOLD) ?? "[]"));
+  // By key, when it was first found over; 0: it holds.
+  const told = new Map(Object.entries(JSON.parse(localStorage.getItem(TOLD) ?? "{}")));
+  const held = new Set(answer.notices.map((notice) => notice.key));
+  for (const [key, over] of told) {
+    if (over && Date.now() - over >= OVER_MS) told.delete(key);
+    else if (!held.has(key)) told.set(key, over || Date.now());
+  }
   const fresh = isFirst ? [] : answer.notices.filter((notice) => !told.has(notice.key));
-  localStorage.setItem(TOLD, JSON.stringify(answer.notices.map((notice) => notice.key)));
+  for (const key of held) told.set(key, 0);
+  localStorage.setItem(TOLD, JSON.stringify(Object.fromEntries(told)));
   for (const notice of fresh.slice(0, MOST_AT_ONCE)) show(notice.title, notice.text, notice.key, notice.path);
   const more = fresh.length - MOST_AT_ONCE;
   if (more > 0) show(gettext("{count} more may need a person", { count: more }), gettext("All of them stand on Now."), "more", "/");

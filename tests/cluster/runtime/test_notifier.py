@@ -126,7 +126,10 @@ def test_who_leads_next_tells_nothing_twice(store, hooks, notifier, time):
     assert len(hooks.came) == 1
 
 
-def test_trouble_that_comes_back_is_told_again(store, hooks, notifier):
+@pytest.mark.parametrize(("over", "told"), [(9 * MINUTE, 1), (10 * MINUTE, 2)])
+def test_trouble_that_was_over_for_long_and_comes_back_is_told_again(
+    store, hooks, notifier, time, over, told
+):
     hook(store, hooks, kinds=(NoticeKind.DRAIN_HELD,))
     drains = make_node(1, drain_strategy=DrainStrategy(deadline=-1))
     job = make_job()
@@ -136,11 +139,12 @@ def test_trouble_that_comes_back_is_told_again(store, hooks, notifier):
     notifier.look()
     store.write("made", lambda change: change.delete_evaluation(waits.id), now=SOME_MOMENT)
     notifier.look()
+    time.at += over
     put(store, make_evaluation(2, status=EvalStatus.BLOCKED))
     notifier.look()
     assert [text.partition(".")[0] for text in hooks.texts] == [
         f"Drain of {drains.name} is held up: there is no room elsewhere"
-    ] * 2
+    ] * told
 
 
 def test_a_message_that_does_not_arrive_is_sent_again_under_its_id(store, hooks, notifier, time):
