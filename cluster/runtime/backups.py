@@ -12,11 +12,15 @@ from django.conf import settings
 from cluster.runtime.clock import SystemClock
 from cluster.runtime.data_lock import CannotStart, alone_in
 from cluster.runtime.embedded import data_directory, open_private
+from cluster.seals import SealBroken, opened_secret
 from cluster.store.access import the_store
 from cluster.store.backup.archive import Contents
 from cluster.store.backup.dump import write_backup
 from cluster.store.backup.restore import Restored, readable_contents, restore_backup
 from cluster.store.signs import read_signs_of_life
+from scheduler.ports import StateReader
+from scheduler.state.keyring_noun import ROOT_KEYS
+from scheduler.structs.root_key import RootKey
 
 #: Whoever leads, applies or serves gives a sign each second.
 LISTEN_S = 3.0
@@ -53,3 +57,20 @@ def restore(file: Path, *, replace: bool, write: Callable[[str], None]) -> Resto
                 " back under the running cluster: nomad operator snapshot restore."
             )
         return restore_backup(file, replace=replace, now=SystemClock().now())
+
+
+def is_shut() -> bool:
+    """Whether some root key of the record was sealed under another secret key than ours."""
+
+    def shut(reader: StateReader) -> bool:
+        return not all(map(_opens, reader.list_all(ROOT_KEYS)))
+
+    return the_store().read(shut)
+
+
+def _opens(key: RootKey) -> bool:
+    try:
+        opened_secret(key.sealed)
+    except SealBroken:
+        return False
+    return True

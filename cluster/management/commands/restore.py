@@ -3,12 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from django.db import DatabaseError
 
 from cluster.installation import typed_start
 from cluster.management.terminal import CommandWithExamples
-from cluster.runtime.backups import restore
+from cluster.runtime.backups import is_shut, restore
 from cluster.runtime.data_lock import CannotStart
 from cluster.store.backup.archive import BadArchive
 from cluster.store.backup.restore import RecordInTheWay
@@ -18,6 +19,12 @@ _EXAMPLES = """\
   manage.py restore /safe/monday.bivouac               where there is no record yet
   manage.py restore /safe/monday.bivouac --replace     stop `up` on every server machine first
 """
+
+_SHUT = """\
+What it keeps sealed does not open here: variables, addresses and secrets of webhooks, client
+secrets of auth methods, keys that sign. It was sealed under another secret key. Before you start,
+put the file `secret-key` of the data directory that the backup came from into
+{place}, or set BIVOUAC_SECRET_KEY to what it was there."""
 
 
 class Command(CommandWithExamples):
@@ -53,6 +60,8 @@ class Command(CommandWithExamples):
         )
         if done.kept is not None:
             self.stdout.write(f"What was there before is kept in {done.kept}")
+        if is_shut():
+            self.stdout.write(_SHUT.format(place=settings.BIVOUAC_DATA_DIR))
         self.stdout.write(
             f"Start with `{typed_start('up')}`: agents say anew what became of their tasks."
         )

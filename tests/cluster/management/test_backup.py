@@ -9,9 +9,12 @@ from django.core.management import CommandError, call_command
 from cluster.runtime import backups
 from cluster.runtime.data_lock import alone_in
 from cluster.runtime.embedded import data_directory
+from cluster.seals import sealed_secret
 from cluster.store.leases import LeaseKeeper
 from scheduler.state.events import WriteKind
+from scheduler.state.keyring_noun import ROOT_KEYS
 from scheduler.state.writes.jobs import write_job
+from scheduler.structs.root_key import RootKey
 from tests.builders import SOME_MOMENT, make_job
 from tests.process_store import store
 
@@ -62,6 +65,20 @@ def test_a_backup_is_told_inspected_and_put_back(store, data_dir, tmp_path):
     told = run("restore", file, "--replace")
     assert "is kept in" in told
     assert job_ids(store) == ["early"]
+
+
+def test_a_restore_under_another_secret_key_says_what_stays_shut(
+    store, data_dir, tmp_path, settings
+):
+    file = tmp_path / "kept.bivouac"
+    key = RootKey(key_id="k", sealed=sealed_secret("private half"))
+    store.write(ROOT_KEYS.upserted, lambda change: change.put(ROOT_KEYS, key), now=SOME_MOMENT)
+    run("backup", file)
+    assert "does not open here" not in run("restore", file, "--replace")
+    settings.SECRET_KEY = "of another data directory"
+    told = run("restore", file, "--replace")
+    assert "does not open here: variables," in told
+    assert f"into\n{settings.BIVOUAC_DATA_DIR}, or" in told
 
 
 def test_a_cluster_that_gives_signs_of_life_is_not_restored(
