@@ -19,8 +19,21 @@ _EVERYWHERE = frozenset(
 )  # fmt: skip
 #: By body, what else may be in it without a meaning here: the reference's fields and read-backs.
 _BESIDE = {
-    "Webhook": frozenset({"host", "issigned"}),
+    "ACLPolicy": frozenset({"rulesjson"}),
+    "AllocRestartRequest": frozenset({"allocid"}),
+    "AllocSignalRequest": frozenset({"allocid"}),
+    "DeploymentRequest": frozenset({"all", "groups", "pause"}),
+    "HostVolumeCreateRequest": frozenset({"policyoverride", "state", "allocations"}),
+    "HostVolumeRegisterRequest": frozenset({"policyoverride", "state", "allocations"}),
+    "JobDispatchRequest": frozenset({"idempotencytoken", "idempotency_token"}),
+    "JobRevertRequest": frozenset({"consultoken", "vaulttoken"}),
+    "NodeMetaApplyRequest": frozenset({"nodeid"}),
+    "NodeUpdateDrainRequest": frozenset({"nodeid"}),
+    "NodeUpdateEligibilityRequest": frozenset({"nodeid"}),
+    "ScalingRequest": frozenset({"policyoverride", "jobid"}),
+    "TagRequest": frozenset({"jobid", "name", "version"}),
     "VariableDecrypted": frozenset({"path", "items", "lock"}),
+    "Webhook": frozenset({"host", "issigned"}),
 }
 #: So many are named in a warning; the rest is counted.
 _NAMED = 3

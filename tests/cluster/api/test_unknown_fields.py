@@ -54,6 +54,47 @@ async def test_all_of_them_are_named_at_once(api):
     )
 
 
+NODE = "00000000-0000-4000-8000-000000000001"
+EVERY = {"Region": "global", "Namespace": "default", "SecretID": "s", "AuthToken": "t"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (f"node/{NODE}/eligibility", {"NodeID": NODE, "Eligibility": "eligible"}),
+        (f"node/{NODE}/drain",
+         {"NodeID": NODE, "DrainSpec": {"Deadline": 1, "IgnoreSystemJobs": True},
+          "MarkEligible": True, "Meta": {"a": "b"}}),
+        ("job/demo/revert",
+         {"JobID": "demo", "JobVersion": 1, "EnforcePriorVersion": 1, "ConsulToken": "c",
+          "VaultToken": "v"}),
+        ("job/demo/stable", {"JobID": "demo", "JobVersion": 1, "Stable": True}),
+        ("job/demo/versions/t/tag",
+         {"JobID": "demo", "Name": "t", "Version": 1, "Description": "d"}),
+        ("job/demo/evaluate", {"JobID": "demo", "EvalOptions": {"ForceReschedule": True}}),
+        ("job/demo/scale",
+         {"Count": 1, "Target": {"Job": "demo", "Group": "g"}, "Message": "m", "Error": False,
+          "Meta": {"a": 1}, "PolicyOverride": True, "JobModifyIndex": 7}),
+        ("job/demo/dispatch",
+         {"JobID": "demo", "Payload": "aGk=", "Meta": {"a": "b"}, "IdPrefixTemplate": "x",
+          "Priority": 60, "IdempotencyToken": "i"}),
+        *((f"deployment/{verb}/{NODE}",
+           {"DeploymentID": NODE, "All": True, "Groups": ["g"], "Pause": True})
+          for verb in ("promote", "pause", "fail", "unblock")),
+        (f"deployment/allocation-health/{NODE}",
+         {"DeploymentID": NODE, "HealthyAllocationIDs": [NODE],
+          "UnhealthyAllocationIDs": [NODE]}),
+        (f"client/allocation/{NODE}/restart", {"AllocID": NODE, "TaskName": "t"}),
+        (f"client/allocation/{NODE}/signal", {"AllocID": NODE, "Task": "t", "Signal": "HUP"}),
+        ("acl/login", {"AuthMethodName": "m", "LoginToken": "t"}),
+        ("acl/token/onetime/exchange", {"OneTimeSecretID": "s"}),
+    ],
+)  # fmt: skip
+async def test_the_fields_that_the_references_clients_send_are_known(api, path, body):
+    told = await api.put(f"/v1/{path}", body | EVERY)
+    assert "unknown field" not in told.text
+
+
 @pytest.mark.parametrize("nothing", [None, False, 0, "", [], {}])
 async def test_what_says_nothing_does_no_harm(api, nothing):
     body = {"Name": "team", "NewerField": nothing, "Region": "global", "ModifyIndex": 7}
