@@ -150,6 +150,7 @@ _STORY_PARTS = {
     "tree": "_story_tree.html",
     "story-replay": "_story_replay.html",
     "story-losses": "_story_losses.html",
+    "story-chosen": "_story_chosen.html",
     "story-waits": "_story_waits.html",
     "story-compared": "_story_compared.html",
     "phases": "_story_phases.html",

@@ -312,6 +312,8 @@ def _of_stories(listing: Listing) -> list[_Condition]:
         conditions.append(of_job(listing.of_job))
     if listing.with_node:
         conditions.append(with_node(listing.with_node))
+    if listing.since:
+        conditions.append(("created_at >= %s", [timestamp(listing.since)]))
     return conditions
 
 

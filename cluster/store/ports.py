@@ -54,6 +54,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     words: tuple[str, ...] = ()  # In lower case; ids of jobs, names of nodes, paths hold all.
     of_job: JobKey | None = None  # Of stories, whose `equals` takes `is_running` as well.
     with_node: str = ""  # By id or name. Of stories only.
+    since: int = 0  # Those that began at this instant, ns, or later. Of stories only.
     hidden_kinds: frozenset[StoryKind] = frozenset()  # As `StoryFilter` has it.
 
 

@@ -10,7 +10,7 @@ from dashboard.feeds.pieces import Drawing, Html, Piece, Redrawing
 from dashboard.graphs.drawing import DrawnGraph
 from dashboard.graphs.geometry import Graph
 from dashboard.queries.story import Shown, story_panel
-from dashboard.stories.lane_choice import LaneChoice
+from dashboard.stories.lane_choice import WORST, LaneChoice
 from dashboard.stories.whole import Whole, graph_key, whole_of
 from dashboard.subscription import Subscription
 from scheduler.state.events import StateEvent, Topic
@@ -92,7 +92,8 @@ class StoryFeed(Feed):
         if whole is None:
             return []
         self._fresh = whole.graph
-        shown = Shown(opened=self.how.opened, by=self.how.by)
+        chosen = "" if self.how.chosen == WORST else self.how.chosen
+        shown = Shown(opened=self.how.opened, by=self.how.by, chosen=chosen)
         told = story_panel(reader, whole, shown, self.subscription.may)
         context = {**told, "now": now}
         return [

@@ -113,6 +113,17 @@ class ListField(NamedTuple):
     opens: str = ""
 
 
+class ListChoice(NamedTuple):
+    """One of a few values that rows are narrowed by, beside the expression; "" is for all."""
+
+    name: str
+    word: str
+    #: Values in their order, with the words for people.
+    words: Words
+    #: What of a Listing a value says at an instant, ns.
+    listed: Callable[[str, int], Mapping[str, Any]]
+
+
 class BesideFound(NamedTuple):
     """What a list shows that its table does not hold so, and how many of it there are."""
 
@@ -187,8 +198,9 @@ class ListKind(msgspec.Struct, frozen=True, kw_only=True):
     #: The same for those who may not see nodes, where it differs.
     rows_without_nodes: RowsWithin | None = None
     folding: Folding | None = None
-    #: What an address may say besides, without a field of the form.
-    flags: tuple[str, ...] = ()
+    choices: tuple[ListChoice, ...] = ()
+    #: What an address may say besides, as a box of the form that is ticked or not: with its words.
+    flags: Words = {}
     template: str
     #: The id of the table's body, and what the ids of its rows begin with.
     container: str
@@ -248,8 +260,14 @@ class ListKind(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def names(self) -> tuple[str, ...]:
         """What an address may ask for beside order, expression and place."""
-        own = (*self.facet_names, *(field.name for field in self.fields), *self.flags)
+        own = (*self.facet_names, *self.typed)
         return (*own, *self.fixed)
+
+    @property
+    def typed(self) -> tuple[str, ...]:
+        """What the form of the list asks for beside the expression."""
+        fields = (field.name for field in self.fields)
+        return (*fields, *(choice.name for choice in self.choices), *self.flags)
 
     def seen_by(self, namespaces: Namespaces) -> Namespaces:
         """The namespaces whose rows are shown to somebody."""
@@ -290,11 +308,9 @@ class ListKind(msgspec.Struct, frozen=True, kw_only=True):
             given = ((name, query.get(name, "")) for name in self.fixed)
             kept = wish.without(self.fixed).asked
             wish = msgspec.structs.replace(wish, asked=tuple(sorted((*kept, *given))))
-        unknown = [
-            facet.name
-            for facet in self.facets
-            if facet.words and wish.of(facet.name) not in {"", *facet.words}
-        ]
+        known = [(facet.name, facet.words) for facet in self.facets if facet.words]
+        known += [(choice.name, choice.words) for choice in self.choices]
+        unknown = [name for name, words in known if wish.of(name) not in {"", *words}]
         return wish.without(unknown) if unknown else wish
 
     def order_of(self, wish: ListWish) -> tuple[str, bool]:

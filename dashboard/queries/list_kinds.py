@@ -7,7 +7,7 @@ a topic in `panels` and a page that includes `_list.html`.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 
 from cluster.store.ports import Listing, RecordReader
 from dashboard.graphs.lifecycle import STATE_OF
@@ -16,6 +16,7 @@ from dashboard.queries.list_kind import (
     BesideFound,
     Facet,
     Folding,
+    ListChoice,
     ListColumn,
     ListField,
     ListKind,
@@ -362,7 +363,9 @@ _STORIES = ListKind(
         ListField("job", "Job", stories.of_job),
         ListField("node", "Node", lambda text: {"with_node": text}, opens="nodes"),
     ),
-    flags=(stories.EACH,), has_cluster_rows=True, table_class="stories",
+    choices=(ListChoice("when", "Began", stories.WHEN, stories.began_within),),
+    flags={stories.EACH: gettext_noop("Unfold storms")},
+    has_cluster_rows=True, table_class="stories",
     rows_of=stories.story_rows, folding=Folding(stories.reads, stories.fold),
     template="dashboard/partials/_story_item.html", container="stories",
     sentence=_stories_told, page_size=stories.PAGE_SIZE,

@@ -45,6 +45,23 @@ class FieldShown(NamedTuple):
     opens: str
 
 
+class ChoiceShown(NamedTuple):
+    """A choice with its values; the chosen one is `value`."""
+
+    name: str
+    word: str
+    value: str
+    options: tuple[tuple[str, str], ...]
+
+
+class FlagShown(NamedTuple):
+    """A box that is ticked or not."""
+
+    name: str
+    word: str
+    is_set: bool
+
+
 class ListPage(msgspec.Struct, frozen=True, kw_only=True):
     """What a list shows."""
 
@@ -88,9 +105,28 @@ class ListPage(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
     @property
+    def choices(self) -> list[ChoiceShown]:
+        """What one may choose beside the expression."""
+        return [
+            ChoiceShown(
+                each.name,
+                each.word,
+                self.wish.of(each.name),
+                tuple((value, gettext(word)) for value, word in each.words.items()),
+            )
+            for each in self.kind.choices
+        ]
+
+    @property
+    def flags(self) -> list[FlagShown]:
+        """What one may tick."""
+        flags = self.kind.flags.items()
+        return [FlagShown(name, word, bool(self.wish.of(name))) for name, word in flags]
+
+    @property
     def carried(self) -> list[tuple[str, str]]:
         """What the form must say besides its fields: a GET form loses the query of its address."""
-        typed = ("filter", *(field.name for field in self.kind.fields))
+        typed = ("filter", *self.kind.typed)
         _, _, query = self.whole_url.partition("?")
         return [*parse_qsl(query), *self.wish.fields((*typed, *self.kind.fixed))]
 

@@ -67,8 +67,8 @@ def read_list(
     `paths`: and of a list that is `is_by_path` only rows with these; then rows are walked until
     the page is full, and keys are read to count, for no column says who may list a path.
     """
-    beside = _beside(reader, kind, wish, namespaces)
-    listing = _listing(kind, wish, namespaces)
+    beside = _beside(reader, kind, wish, namespaces, now)
+    listing = _listing(kind, wish, namespaces, now)
     problem, given, read = None, None, _Read(())
     try:
         given = compiled(kind, wish.filter)
@@ -78,14 +78,15 @@ def read_list(
         problem = problem_of(wish.filter, refusal)
     told = _told(kind, wish, kind.rows_of(reader, read.rows, now, namespaces))
     read = read.first(told.taken)
-    every = _tally(reader, kind, _listing(kind, kind.whole(wish), namespaces), paths)
+    every = _tally(reader, kind, _listing(kind, kind.whole(wish), namespaces, now), paths)
     tally = every
     apart = [field.name for field in kind.fields]
+    apart += [choice.name for choice in kind.choices]
     apart += [facet.name for facet in kind.facets if facet.is_beside]
     if any(wish.of(name) for name in apart):
         others = [facet.name for facet in kind.facets if not facet.is_beside]
         of_fields = wish.changed(filter="", **dict.fromkeys(others, ""))
-        tally = _tally(reader, kind, _listing(kind, of_fields, namespaces), paths)
+        tally = _tally(reader, kind, _listing(kind, of_fields, namespaces, now), paths)
     counted = FacetCounts(kind, wish, tally, beside)
     states = FacetCounts(kind, wish, every, beside).within_namespace()
     place = place_of(reader, kind, wish, listing, read.follows)
@@ -110,12 +111,16 @@ def read_list(
 
 
 def _beside(
-    reader: RecordReader, kind: ListKind, wish: ListWish, namespaces: Collection[str] | None
+    reader: RecordReader,
+    kind: ListKind,
+    wish: ListWish,
+    namespaces: Collection[str] | None,
+    now: int,
 ) -> BesideFound:
     if kind.beside is None:
         return BesideFound({})
     besides = [facet.name for facet in kind.facets if facet.is_beside]
-    return kind.beside(reader, wish, _listing(kind, wish.without(besides), namespaces))
+    return kind.beside(reader, wish, _listing(kind, wish.without(besides), namespaces, now))
 
 
 def _tally(
@@ -134,7 +139,9 @@ def _tally(
     return found
 
 
-def _listing(kind: ListKind, wish: ListWish, namespaces: Collection[str] | None) -> Listing:
+def _listing(
+    kind: ListKind, wish: ListWish, namespaces: Collection[str] | None, now: int
+) -> Listing:
     """All that columns can answer."""
     name, is_down = kind.order_of(wish)
     told: dict[str, Any] = {}
@@ -143,6 +150,7 @@ def _listing(kind: ListKind, wish: ListWish, namespaces: Collection[str] | None)
         *({"equals": facet.equals(wish.of(facet.name))} for facet in kind.facets
           if wish.of(facet.name)),
         *(field.listed(wish.of(field.name)) for field in kind.fields if wish.of(field.name)),
+        *(each.listed(wish.of(each.name), now) for each in kind.choices if wish.of(each.name)),
     ]  # fmt: skip
     if kind.tab:
         conditions.append(_of_job(kind, wish))

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, gettext_noop, ngettext
 from msgspec.structs import replace
 
 from cluster.operations.story_rights import hidden_kinds, levels_of
@@ -37,6 +37,14 @@ IN_A_STRIP = 4
 #: The order in which those that run are first; what an address says besides: each in its own row.
 OWN_ORDER, EACH = "state", "each"
 _NEEDY = (HELD_UP, WAITS)
+#: Within how long a story began, as its list can be narrowed.
+WHEN = {
+    "hour": gettext_noop("in the last hour"),
+    "day": gettext_noop("in the last 24 hours"),
+    "week": gettext_noop("in the last 7 days"),
+}
+_HOUR = 3_600_000_000_000
+_LONG = {"hour": _HOUR, "day": 24 * _HOUR, "week": 7 * 24 * _HOUR}
 
 
 def story_rows(
@@ -112,6 +120,11 @@ def of_job(text: str) -> dict[str, Any]:
     namespace, has_namespace, job_id = text.partition("/")
     key = JobKey(namespace, job_id) if has_namespace else JobKey(DEFAULT_NAMESPACE, text)
     return {"of_job": key}
+
+
+def began_within(word: str, now: int) -> dict[str, Any]:
+    """What of a Listing one of `WHEN` says at an instant."""
+    return {"since": max(now - _LONG[word], 1)}
 
 
 def told_page(reader: RecordReader, viewer: Viewer, namespace: str) -> dict[str, Any]:

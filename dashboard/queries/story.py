@@ -17,6 +17,7 @@ from dashboard.chains import Chain
 from dashboard.outcomes import short_outcome, waiting_for
 from dashboard.queries.progress import took
 from dashboard.queries.replay import replayed
+from dashboard.queries.story_chosen import chosen_context
 from dashboard.queries.story_facts import rollout_context
 from dashboard.queries.story_losses import losses_context
 from dashboard.queries.timeline import timeline_context
@@ -24,7 +25,7 @@ from dashboard.queries.topology import shown_map
 from dashboard.rights import NODE_READ
 from dashboard.stories.cells import cells_of
 from dashboard.stories.heat import fleet_then, forgotten_told
-from dashboard.stories.lane_choice import BY_PLACE, LaneChoice
+from dashboard.stories.lane_choice import BY_PLACE, WORST, LaneChoice
 from dashboard.stories.lane_links import linked_rows
 from dashboard.stories.names import KINDS, cause_of, file_name, nodes_told, title_of
 from dashboard.stories.places import OF_NODES
@@ -67,11 +68,13 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     by: str = ""
     #: The lane whose evaluations alone the table has.
     lane: str = ""
+    #: The evaluation of which more is told; "": the worst one.
+    chosen: str = ""
 
     @property
     def lanes(self) -> LaneChoice:
         """Which lanes, and which fold is open."""
-        return LaneChoice(self.opened, self.by)
+        return LaneChoice(self.opened, self.by, self.chosen or WORST)
 
     def address(self, **changes: str) -> str:
         """The same page with these fields changed."""
@@ -80,6 +83,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
             "by": self.by,
             "lane": self.lane if self.view == "table" else "",
             "open": self.opened,
+            "eval": self.chosen,
             "at": "" if self.at is None else str(self.at),
         }
         return "?" + urlencode({key: text for key, text in (fields | changes).items() if text})
@@ -203,7 +207,7 @@ def story_panel(
         "later": whole.gathered.later,
         "past_told": past_told(whole),
         "later_told": later_told(whole),
-        "waits": _waits(whole),
+        "waits": _waits(whole, shown),
         "more_waits": max(facts.blocked - MAX_WAITING, 0),
         "compared": _beside_rehearsal(reader, whole, may),
         "deployment": whole.rollout.deployment if whole.rollout is not None else None,
@@ -219,6 +223,9 @@ def story_panel(
         "may": may,
         **rollout_context(reader, whole),
         **losses_context(reader, whole),
+        **chosen_context(
+            reader, whole, may, lambda key: f"{shown.address(eval=key)}#story-chosen"
+        ),
     }
 
 
@@ -237,7 +244,7 @@ def _beside_rehearsal(reader: RecordReader, whole: Whole, may: Collection[str]) 
     return compared(reader, whole.story, namespaces, is_over=not whole.facts.is_open)
 
 
-def _waits(whole: Whole) -> list[dict[str, Any]]:
+def _waits(whole: Whole, shown: Shown) -> list[dict[str, Any]]:
     """What waits for room, oldest first, and why."""
     rows = []
     for item in whole.blocked[:MAX_WAITING]:
@@ -245,6 +252,8 @@ def _waits(whole: Whole) -> list[dict[str, Any]]:
         rows.append(
             {
                 "evaluation": item,
+                "is_chosen": whole.chosen is not None and whole.chosen.id == item.id,
+                "url": f"{shown.address(eval=item.id)}#story-chosen",
                 "count": count,
                 "lacking": lacking or "room",
                 "why": why_it_waits(item),

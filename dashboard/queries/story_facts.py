@@ -68,7 +68,9 @@ def _if_it_fails(deployment: Deployment, versions: Sequence[Job]) -> dict[str, s
         return {}
     if not any(group.auto_revert for group in deployment.task_groups.values()):
         return {"told": gettext("what runs stays as it is")}
-    stable = goes_back_to(versions, deployment.job_version)
+    # Of the past as well: what came later cannot be gone back to.
+    earlier = [each for each in versions if each.version <= deployment.job_version]
+    stable = goes_back_to(earlier, deployment.job_version)
     if stable is None:
         return {"told": gettext("what runs stays as it is: no stable version is kept")}
     return {

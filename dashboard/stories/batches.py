@@ -150,17 +150,8 @@ def _batches(
                     wanted=max(wanted, names))
         )  # fmt: skip
     for place, left in enumerate(coming, len(groups) + 1):
-        after = (
-            gettext("after batch {place}").format(place=place - 1)
-            if place > 1
-            else gettext("after the promotion")
-        )
+        after, begins = _turn(place, canaries)
         is_last = place == count and place > 1
-        begins = (
-            gettext("Begins after batch {place}.").format(place=place - 1)
-            if place > 1
-            else gettext("Begins after the promotion.")
-        )
         if is_last:
             begins = gettext("{begins} It is the last one.").format(begins=begins)
         told = gettext("{count}, then done") if is_last else gettext("{count}, {after}")
@@ -174,6 +165,19 @@ def _batches(
                   expects=told.format(count=number(left), after=after), begins=begins)
         )  # fmt: skip
     return phases
+
+
+def _turn(place: int, canaries: int) -> tuple[str, str]:
+    """What a batch comes after: in few words, and as a sentence."""
+    if place > 1:
+        before = number(place - 1)
+        return (
+            gettext("after batch {place}").format(place=before),
+            gettext("Begins after batch {place}.").format(place=before),
+        )
+    if canaries:
+        return gettext("after the promotion"), gettext("Begins after the promotion.")
+    return gettext("the first"), gettext("Nothing of this batch is placed yet.")
 
 
 def _coming(left: int, size: int) -> list[int]:

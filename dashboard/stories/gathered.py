@@ -52,6 +52,8 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
     past: PastMoment | None = None
     #: How many there are in the end, where that is more.
     later: int = 0
+    #: Of the past: all of them as they are now, also those that came later.
+    since: tuple[EvaluationFace, ...] = ()
     #: Evaluations of which it is not known any more how they stood then.
     unknown: int = 0
     #: Whose evaluations may be told; None: all.
@@ -135,7 +137,7 @@ def gather_past(
         story=story,
         faces=tuple(faces),
         evaluations={
-            face.id: _as_it_was(evaluations[face.id], face)
+            face.id: as_it_was(evaluations[face.id], face)
             for face in faces
             if face.id in evaluations
         },
@@ -143,6 +145,7 @@ def gather_past(
         at=at,
         past=PastMoment(index, at),
         later=len(everyone) - len(born),
+        since=tuple(everyone),
         unknown=unknown,
         namespaces=namespaces,
     )
@@ -233,7 +236,8 @@ def _status_at(step: LifecycleStep) -> str:
     return state if state in _ENDED or state == "blocked" else "pending"
 
 
-def _as_it_was(evaluation: Evaluation, face: EvaluationFace) -> Evaluation:
+def as_it_was(evaluation: Evaluation, face: EvaluationFace) -> Evaluation:
+    """An evaluation with the status that its face had at a moment of the past."""
     if evaluation.status.value == face.status:
         return evaluation
     # What a run found is not known while it still ran.

@@ -118,7 +118,7 @@ def _phase_row(
     blocked = sum(member.state == "blocked" for member in inside)
     moves = any(member.state in _MOVES for member in inside)
     is_whole = phase.wanted == 0 or phase.healthy >= phase.wanted
-    if phase.is_to_come:
+    if phase.is_to_come and not inside:
         state = "to-come"
     elif phase.tone == "failed":
         state = "failed"
@@ -128,7 +128,7 @@ def _phase_row(
         state = "done" if is_whole and not moves else "running"
     ended = phase.whole_at if phase.wanted else following
     is_running = state in ("running", "held-up")
-    took = (now - phase.began if is_running else max(ended - phase.began, 0)) if phase.began else 0
+    took = max((now if is_running else ended) - phase.began, 0) if phase.began else 0
     return LaneRow(
         key=phase.key, title=phase.title, state=state, evaluations=len(inside),
         wanted=phase.wanted, healthy=phase.healthy, began=phase.began, took=took,
@@ -138,9 +138,9 @@ def _phase_row(
 
 def _phase_told(phase: RolloutPhase, inside: Sequence[ChainMember], blocked: int) -> str:
     """What happened in it, in sentences."""
-    if phase.is_to_come:
-        return phase.begins
     waits = count_of(blocked, "{count} evaluation waits.", "{count} evaluations wait.")
+    if phase.is_to_come:
+        return f"{waits} {phase.begins}" if blocked else phase.begins
     is_first_try = phase.wanted and phase.healthy >= phase.wanted and not phase.again
     return " ".join(
         part
@@ -166,7 +166,7 @@ def _opened_told(phase: RolloutPhase) -> str:
 
 
 def _phase_subs(phase: RolloutPhase, row: LaneRow) -> tuple[str, ...]:
-    if phase.is_to_come:
+    if phase.is_to_come and row.state == "to-come":
         return (
             (gettext("{wanted} to come").format(wanted=number(phase.wanted)),)
             if phase.wanted

@@ -5,6 +5,7 @@ and files are told, so that they say the same.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from urllib.parse import quote
 
 import msgspec
 from django.utils.translation import gettext
@@ -24,7 +25,7 @@ from dashboard.stories.gathered import (
     gather_past,
     stops_of,
 )
-from dashboard.stories.lane_choice import BY_HARM, BY_PLACE, LaneChoice
+from dashboard.stories.lane_choice import BY_HARM, BY_PLACE, WORST, LaneChoice
 from dashboard.stories.lanes import Told, harm_lanes, rollout_lanes
 from dashboard.stories.names import event_of, harm_of, title_of
 from dashboard.stories.phase import RolloutPhase
@@ -57,6 +58,8 @@ class Whole(msgspec.Struct, frozen=True, kw_only=True):
     names: dict[str, str] = {}
     #: Where its nodes stand, if its lanes are by that.
     places: StoryPlaces | None = None
+    #: The evaluation of which more is told beside the drawing.
+    chosen: EvaluationFace | None = None
 
     @property
     def blocked(self) -> list[Evaluation]:
@@ -96,12 +99,14 @@ def whole_of(
         told = place_lanes(places, gathered.faces, members)
     else:
         told = harm_lanes(harm_of(story), members)
+    chosen = _chosen(gathered, how.chosen)
     drawing = StoryDrawing(
         key=graph_key(story.id, how),
         title=title_of(story, names).plain,
         description="",
         lanes=told.lanes,
         root=None if rollout is not None else event,
+        selected=chosen.id if chosen is not None else "",
         opened=how.opened,
         address=_unfolding(how, at),
     )
@@ -118,7 +123,19 @@ def whole_of(
         phases=tuple(phases),
         names=names,
         places=places,
+        chosen=chosen,
     )
+
+
+def _chosen(gathered: Gathered, wanted: str) -> EvaluationFace | None:
+    """The one that is asked for; else the worst, where something waits or failed."""
+    kept = [face for face in gathered.faces if not face.is_stub]
+    asked = next((face for face in kept if face.id == wanted), None)
+    if asked is not None or not wanted:
+        return asked
+    waits = [face for face in kept if face.status == EvalStatus.BLOCKED]
+    failed = [face for face in kept if face.status == EvalStatus.FAILED]
+    return waits[0] if waits else failed[-1] if failed else None
 
 
 def _node_names(reader: RecordReader, story: Story) -> dict[str, str]:
@@ -130,6 +147,7 @@ def _node_names(reader: RecordReader, story: Story) -> dict[str, str]:
 def _unfolding(how: LaneChoice, at: int | None) -> str:
     """The address of the page with a fold open, up to the fold."""
     fields = [f"by={how.by}"] if how.by else []
+    fields += [] if how.chosen in ("", WORST) else [f"eval={quote(how.chosen)}"]
     fields += [] if at is None else [f"at={at}"]
     return f"?{'&'.join([*fields, 'open='])}"
 
@@ -267,7 +285,7 @@ def _draining(reader: RecordReader, story: Story) -> int:
 
 def _rollout_facts(rollout: WatchedRollout, told: Told, gathered: Gathered) -> RolloutFacts:
     facts = rollout_facts(rollout.deployment, gathered.story)
-    batches = [row for row in told.rows if row.title.startswith("Batch")]
+    batches = [row for row in told.rows if row.key.startswith("batch-")]
     begun = [row for row in batches if row.state != "to-come"]
     held = held_by(rollout.deployment)
     facts = msgspec.structs.replace(

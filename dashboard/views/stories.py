@@ -8,6 +8,7 @@ from dashboard.queries.story_files import FORMS, story_file
 from dashboard.viewer import Viewer
 
 _LONGEST_FOLD = 500
+_LONGEST_ID = 36
 
 
 @page
@@ -21,6 +22,7 @@ async def story(request: HttpRequest, viewer: Viewer, story_id: str) -> HttpResp
         opened=request.GET.get("open", "")[:_LONGEST_FOLD],
         by=by if by in LANES else "",
         lane=request.GET.get("lane", "")[:_LONGEST_FOLD],
+        chosen=request.GET.get("eval", "")[:_LONGEST_ID],
     )
     return await shown(
         request,

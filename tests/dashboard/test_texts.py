@@ -89,7 +89,7 @@ def test_every_word_of_a_table_is_marked_and_no_other():
     words |= {tab["word"] for tab in evaluation_tabs("/")}
     for kind in LISTS.values():
         words |= {kind.one, *(column.word for column in kind.columns)}
-        words |= {each.word for each in (*kind.facets, *kind.fields)}
+        words |= {each.word for each in (*kind.facets, *kind.fields, *kind.choices)}
         words |= {word for facet in kind.facets for word in facet.words.values()}
         words |= {kind.empty[place] for place in (1, 2, 4) if place < len(kind.empty)}
     assert words == set(TABLE_TEXTS)

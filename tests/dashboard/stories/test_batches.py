@@ -67,6 +67,33 @@ def test_batches_are_counted_by_what_is_replaced_at_a_time():
     assert phases[0].whole_at == SOME_MOMENT + 60 * SECOND
 
 
+def test_without_canaries_nothing_waits_for_a_promotion():
+    first = phases_of(rollout(at_once=1, total=3), {}, until=LATE)[0]
+    assert (first.expects, first.begins) == (
+        "1, the first",
+        "Nothing of this batch is placed yet.",
+    )
+
+
+def test_the_first_batch_is_held_up_where_nothing_of_it_finds_a_place():
+    phases = phases_of(rollout(at_once=1, total=3), {}, until=LATE)
+    waits = ChainMember(id="e", job="shop", state="blocked", created_at=10)
+    event = LaneEvent(lines=("shop v2",), name="Cause: shop v2")
+    rows = rollout_lanes(phases, [waits], event, LATE).rows
+    assert [(row.state, row.evaluations, row.took) for row in rows] == [
+        ("held-up", 1, 0), ("to-come", 0, 0), ("to-come", 0, 0),
+    ]  # fmt: skip
+    assert rows[0].told == "1 evaluation waits. Nothing of this batch is placed yet."
+
+
+def test_what_began_after_the_moment_that_is_shown_lasted_no_time():
+    first = [alloc(n, 10) for n in range(2)]
+    phases = phases_of(rollout(*first, at_once=2, total=2), {}, until=SOME_MOMENT)
+    event = LaneEvent(lines=("shop v2",), name="Cause: shop v2")
+    (row,) = rollout_lanes(phases, [], event, SOME_MOMENT).rows
+    assert row.took == 0
+
+
 def test_a_replacement_of_one_that_failed_belongs_to_the_batch_of_its_name():
     placed = [alloc(n, 10) for n in range(20)]
     again = alloc(50, 40, name="shop.web[3]", healthy_at=SOME_MOMENT + SECOND)

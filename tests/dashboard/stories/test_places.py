@@ -64,7 +64,8 @@ def test_places_stand_worst_off_first_and_hold_every_evaluation():
 
 @pytest.mark.parametrize("choice", [
     LaneChoice(), LaneChoice("fold:a/b:c"), LaneChoice("", "place"),
-    LaneChoice("fold:x/y", "place"),
+    LaneChoice("fold:x/y", "place"), LaneChoice("fold:x/y", "place", "0a1b"),
+    LaneChoice("", "", "0a1b"), LaneChoice("fold:a/b:c", "", "0a1b"),
 ])  # fmt: skip
 def test_a_topic_says_which_lanes_and_which_fold(choice):
     assert LaneChoice.from_text(choice.text) == choice

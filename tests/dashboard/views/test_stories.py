@@ -7,10 +7,13 @@ from xml.etree import ElementTree as ET
 import pytest
 from msgspec.structs import replace
 
+from cluster.runtime.clock import SystemClock
 from dashboard.feeds.stories import StoriesFeed
 from dashboard.live.topics import BadTopic, Looker, authorise
 from dashboard.people import person_of
+from dashboard.queries.stories import WHEN
 from dashboard.stories.gathered import ALL_READ
+from dashboard.subscription import topic_text
 from dashboard.viewer import visible_namespaces
 from scheduler.state.events import StateEvent, Topic, WriteKind
 from scheduler.state.found_rows import put_found
@@ -19,7 +22,7 @@ from scheduler.state.story_nouns import STORIES, STORY_NODES
 from scheduler.state.writes.nodes import write_node
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
-from scheduler.structs.story import Story, StoryKind, StoryNode
+from scheduler.structs.story import Story, StoryKind, StoryNode, story_id
 from tests.builders import SECOND, SOME_MOMENT, make_evaluation, make_node
 from tests.dashboard.views.conftest import Browser
 from tests.people import account_with
@@ -121,6 +124,103 @@ def test_the_past_is_as_it_was_and_says_what_came_later(told, browser):
     after = browser.get(f"/stories/{OURS.id}/?at=14").context["graph"]
     now = browser.get(f"/stories/{OURS.id}/").context["graph"]
     assert [node.state for node in after.nodes] == [node.state for node in now.nodes]
+
+
+def test_the_one_that_waits_is_selected_and_any_other_can_be(told, browser):
+    page = f"/stories/{OURS.id}/"
+    first, waits = make_evaluation(1).id, make_evaluation(2).id
+    answer = browser.get(page)
+    chosen = answer.context["chosen"]
+    assert (chosen.evaluation.id, chosen.heading) == (waits, "Why it waits")
+    assert chosen.why.strong == "Memory is exhausted on 3 nodes."
+    assert [(want.group, want.count) for want in chosen.wants] == [("web", 1)]
+    assert (chosen.before_url, chosen.after_url) == (f"?eval={first}#story-chosen", "")
+    ringed = [node.key for node in answer.context["graph"].nodes if node.is_selected]
+    assert ringed == [waits]
+    other = browser.get(page, eval=first)
+    assert other.context["chosen"].heading == "What it did"
+    assert other.context["live_topics"] == topic_text("story", f"{OURS.id}/eval:{first}")
+    assert browser.get(page, eval="unknown").context["chosen"].evaluation.id == waits
+    assert "is_selected" not in browser.get(f"/stories/{OURS.id}.json").text
+    assert 'aria-current="true"' not in browser.get(f"/stories/{OURS.id}.svg").text
+
+
+def test_what_came_next_is_what_the_record_says_of_later(told, store, browser):
+    page = f"/stories/{OURS.id}/"
+    then = browser.get(page, at=12)
+    assert [line.told for line in then.context["later_lines"]] == [
+        "1 evaluation that was on the way ended.",
+        "1 more evaluation waits for room.",
+    ]
+    assert "What came next" in then.text
+    assert browser.get(page).context["later_lines"] == []
+    taken = Story(
+        id=story_id("preemption", make_evaluation(1).id), kind=StoryKind.PREEMPTION,
+        namespace="default", job_id="web", parent_id=OURS.id,
+        create_time=SOME_MOMENT + 14 * SECOND, create_index=14,
+    )  # fmt: skip
+    store.write(WriteKind.PLAN_RESULT, lambda change: change.put(STORIES, taken), now=SOME_MOMENT)
+    (line,) = browser.get(page).context["later_lines"]
+    assert (line.told, line.url) == ("Preemption by web", f"/stories/{taken.id}/")
+    assert "Scaling of web" in browser.get(f"/stories/{taken.id}/").text
+
+
+def test_of_a_wait_that_is_over_nobody_knows_why_it_was(told, store, browser):
+    waits = evaluation(
+        7, 20, status=EvalStatus.COMPLETE, modify_index=40, triggered_by="queued-allocs"
+    )
+
+    def work(change):
+        put_found(change, waits)
+        for number, step, index in ((1, Step.BLOCKED, 20), (2, Step.COMPLETE, 40)):
+            change.put(
+                LIFECYCLE_STEPS,
+                LifecycleStep(
+                    eval_id=waits.id, number=number, step=step, index=index,
+                    at=SOME_MOMENT + index * SECOND,
+                ),
+            )  # fmt: skip
+
+    store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
+    then = browser.get(f"/stories/{OURS.id}/", at=30, eval=waits.id).context
+    assert then["chosen"].heading == "Why it waited"
+    assert then["chosen"].why.rest == "What the nodes lacked then is not known any more."
+    assert "1 evaluation that waited for room ran again." in [
+        line.told for line in then["later_lines"]
+    ]
+
+
+def test_the_list_is_narrowed_to_what_began_of_late_and_unfolded(store, browser):
+    """Of sixty launches, one each hour, those of a day; each by itself when that is asked for."""
+    now = SystemClock().now()
+    hour = 3_600 * SECOND
+    made = [
+        Story(
+            id=f"{number:08}-launch", kind=StoryKind.LAUNCH, namespace="default",
+            parent_job_id="cron", create_time=now - number * hour - SECOND,
+            create_index=100 - number,
+        )
+        for number in range(60)
+    ]  # fmt: skip
+
+    def work(change):
+        for story in made:
+            change.put(STORIES, story)
+
+    store.write(WriteKind.PLAN_RESULT, work, now=now)
+    counts = {word: browser.get("/stories/", when=word).context["list"].fitting for word in WHEN}
+    assert counts == {"hour": 1, "day": 24, "week": 60}
+    assert browser.get("/stories/", when="nonsense").context["list"].told.startswith("all shown")
+    day = browser.get("/stories/", when="day")
+    assert '<option value="day" selected>' in day.text
+    assert [row["fold"].title for row in day.context["list"].contexts[1:]] == [
+        "24 launches of cron"
+    ]
+    each = browser.get("/stories/", when="day", each="1")
+    assert len(each.context["list"].contexts) == 25
+    box = re.search(r'<input type="checkbox" name="each"[^>]*>', each.text)
+    assert box is not None
+    assert "checked" in box[0]
 
 
 def test_steps_that_are_gone_are_said_to_be_gone(told, store, browser):
