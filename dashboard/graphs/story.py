@@ -95,6 +95,8 @@ def story_graph(drawing: StoryDrawing) -> Graph:
     right = max((node.x + node.width for node in nodes), default=FAN[0] + WIDTH)
     width = max(right + 24.0, 1176.0)
     bottom = bands[-1].y + bands[-1].height if bands else TOP
+    if drawing.root:
+        bottom = max(bottom, 2 * RADIUS + 16.0)
     return Graph(
         key=drawing.key,
         title=drawing.title,

@@ -134,7 +134,7 @@ _JOB_STORIES = _without(
         lambda _wish: stories.PAGE_SIZE,
         lambda rows, wish: stories.fold(rows, replace(wish, asked=(*wish.asked, *_EACH.asked))),
     ),
-    flags=(),
+    flags={},
     columns=tuple(
         column._replace(order="") if column.order == JOB else column for column in _STORIES.columns
     ),

@@ -332,7 +332,9 @@ _STORIES = ListKind(
     example="Kind == \"drain\" and Reason contains \"kernel\"",
     name="stories", one="story", noun=STORIES,
     counts=plural("{count} story", "{count} stories"),
-    topics=frozenset({Topic.STORY, Topic.EVALUATION, Topic.DEPLOYMENT, Topic.NODE}),
+    topics=frozenset({
+        Topic.STORY, Topic.EVALUATION, Topic.DEPLOYMENT, Topic.NODE, Topic.ALLOCATION,
+    }),
     orders={
         stories.OWN_ORDER: ListOrder(
             "State", is_down=True, parts=({"is_running": True}, {"is_running": False})

@@ -143,7 +143,7 @@ def _told(reader: RecordReader, namespaces: Namespaces, levels: Collection[str])
     every = seen_stories(namespaces, levels)
     asked = replace(every, running=True)
     running = reader.stories(asked, MOST_RANKED)
-    lines = lines_of(reader, running[:MOST_RANKED], namespaces)
+    lines = lines_of(reader, running[:MOST_RANKED], namespaces, says_outcome=False)
     has_more = len(running) > MOST_RANKED
     count = sum(reader.story_tally(asked).values()) if has_more else len(running)
     held_up = sum(line.standing in _NEEDY for line in lines)
@@ -193,7 +193,8 @@ def running_strip(
     asked = replace(seen_stories(namespaces, levels), running=True)
     running = reader.stories(asked, RANKED_FOR_A_STRIP)
     is_cut = len(running) > RANKED_FOR_A_STRIP
-    ranked = sorted(lines_of(reader, running[:RANKED_FOR_A_STRIP], namespaces), key=_need)
+    shown = running[:RANKED_FOR_A_STRIP]
+    ranked = sorted(lines_of(reader, shown, namespaces, says_outcome=False), key=_need)
     lines = _unlike_first(ranked)
     return {
         "running_stories": lines[:IN_A_STRIP],

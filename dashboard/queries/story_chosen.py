@@ -30,7 +30,7 @@ from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.explanation import AskedAmounts
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class WantedPlaces(msgspec.Struct, frozen=True, kw_only=True):
     """Allocations of a group that found no place; `asks` says for how much, where that is kept."""
 
     group: str
@@ -48,7 +48,7 @@ class ChosenEvaluation(msgspec.Struct, frozen=True, kw_only=True):
     #: The lane that it is drawn in, and the id of its row below.
     lane: str
     lane_anchor: str
-    wants: tuple[Wanted, ...]
+    wants: tuple[WantedPlaces, ...]
     #: The evaluation that made it, and by which link.
     made_by: str
     made_by_url: str
@@ -154,11 +154,11 @@ def _link(eval_id: str, parent_id: str, parent: Evaluation | None) -> str:
     return "PreviousEval" if parent_id else ""
 
 
-def _wants(evaluation: Evaluation, kept: KeptExplanations) -> tuple[Wanted, ...]:
+def _wants(evaluation: Evaluation, kept: KeptExplanations) -> tuple[WantedPlaces, ...]:
     if evaluation.status is not EvalStatus.BLOCKED:
         return ()
     return tuple(
-        Wanted(
+        WantedPlaces(
             group=name,
             count=1 + metric.coalesced_failures,
             asks=_asks(kept.groups[name].asks) if name in kept.groups else "",

@@ -44,7 +44,13 @@ def phases_of(
         phases.append(_placed("canary", "Canary", first, 0, until, wanted=canaries))
         phases += _promotion(rollout.deployment, promotion)
     rest = [alloc for alloc in rollout.allocations if alloc not in first]
-    phases += _batches(rollout, rest, evaluations, canaries, until)
+    phases += [
+        # What is kept in place was there before.
+        msgspec.structs.replace(phase, began=max(phase.began, rollout.deployment.create_time))
+        if phase.began
+        else phase
+        for phase in _batches(rollout, rest, evaluations, canaries, until)
+    ]
     failure = _failure(rollout.deployment, steps)
     if rollout.deployment.status is DeploymentStatus.SUCCESSFUL:
         return with_acts(

@@ -37,10 +37,14 @@ class LaterLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def follow_up_ids(whole: Whole) -> list[str]:
-    """The ids that stories would have which this one set going; not all of them began."""
+    """The ids that stories would have which this one set going; not all of them began.
+
+    Whose room a large one took is not asked: that would be an id for each of its evaluations.
+    """
     story, key = whole.story, whole.story.job_key
     made = story.job_create_index
-    ids = [story_id("preemption", face.id) for face in whole.gathered.faces]
+    faces = whole.gathered.faces if whole.gathered.is_whole else ()
+    ids = [story_id("preemption", face.id) for face in faces]
     if story.kind is StoryKind.LOSS:
         ids.append(story_id("return", story.id))
     if whole.rollout is not None:

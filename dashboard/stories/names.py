@@ -60,6 +60,15 @@ class Title(NamedTuple):
         return f"{self.before}{self.linked}{self.after}"
 
 
+#: What is done as soon as it was asked for.
+_ACTS = frozenset({StoryKind.CONFIGURATION, StoryKind.COLLECTION})
+
+
+def is_act(story: Story) -> bool:
+    """Whether that it was asked for is all of it."""
+    return story.kind in _ACTS
+
+
 def harm_of(story: Story) -> str:
     """Which words the lanes of its jobs have."""
     return KINDS[story.kind].harm

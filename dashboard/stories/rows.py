@@ -1,7 +1,7 @@
 """Stories in lists: each told in a line, from counts alone.
 
-In: stories, how many evaluations of each are in which state, the deployments of their jobs. Out:
-StoryLines. No evaluation is read.
+In: stories, how many evaluations of each are in which state, the deployments of their jobs, what
+was placed. Out: StoryLines. Of evaluations only those that wait for room are read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,12 +10,18 @@ from typing import NamedTuple
 import msgspec
 from django.utils.translation import gettext
 
-from cluster.store.ports import ListedStory, Namespaces, RecordReader, StoryProgress
+from cluster.store.ports import (
+    ListedStory,
+    Namespaces,
+    RecordReader,
+    StoryFigures,
+    StoryProgress,
+)
 from dashboard.labels import label_for
-from dashboard.outcomes import OutcomeSentence
+from dashboard.outcomes import OutcomeSentence, waiting_for
 from dashboard.rollouts import progress_of
 from dashboard.stories.batches import goes_back
-from dashboard.stories.names import KINDS, KindWord, Title, harm_of, title_of
+from dashboard.stories.names import KINDS, KindWord, Title, harm_of, is_act, title_of
 from dashboard.stories.told import RolloutFacts, StoryFacts, short_outcome, standing_of
 from dashboard.wording import count_of, number
 from scheduler.structs.deployment import Deployment
@@ -81,17 +87,38 @@ class StoryLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lines_of(
-    reader: RecordReader, listed: Sequence[ListedStory], namespaces: Namespaces
+    reader: RecordReader,
+    listed: Sequence[ListedStory],
+    namespaces: Namespaces,
+    *,
+    says_outcome: bool = True,
 ) -> list[StoryLine]:
-    """A line for each, in three reads whatever their number."""
+    """A line for each, in so many reads whatever their number.
+
+    Three where `says_outcome` is not asked for: how they stand is known, not what was placed.
+    """
     ids = [row.story.id for row in listed]
     counts = reader.progress_of(ids, namespaces)
+    # Of a rollout its deployment says it, unless something of it waits.
+    asked = [
+        row.story.id
+        for row in listed
+        if row.story.kind is not StoryKind.ROLLOUT
+        or (row.story.id in counts and counts[row.story.id].by_status.get("blocked"))
+    ]
+    figures = reader.story_figures(asked, namespaces) if says_outcome else {}
     deployments = reader.deployments_of_stories(ids)
     first = {story.node_ids[0] for story, _ in listed if story.node_count == 1 and story.node_ids}
     reader.preload(nodes=first)
     names = {node_id: node.name for node_id in first if (node := reader.node(node_id))}
     return [
-        line_of(row, counts.get(row.story.id), deployment_of(row.story, deployments), names)
+        line_of(
+            row,
+            counts.get(row.story.id),
+            deployment_of(row.story, deployments),
+            names,
+            figures.get(row.story.id),
+        )
         for row in listed
     ]
 
@@ -101,9 +128,12 @@ def line_of(
     progress: StoryProgress | None,
     deployment: Deployment | None,
     names: Mapping[str, str],
+    figures: StoryFigures | None = None,
 ) -> StoryLine:
     """One story, from what was counted."""
     facts = _facts(row, progress or StoryProgress({}, 0, 0), deployment)
+    if figures is not None:
+        facts = _with_figures(facts, figures)
     return StoryLine(
         story=row.story,
         title=title_of(row.story, names),
@@ -111,6 +141,20 @@ def line_of(
         facts=facts,
         standing=standing_of(facts),
         outcome=short_outcome(facts),
+    )
+
+
+def _with_figures(facts: StoryFacts, figures: StoryFigures) -> StoryFacts:
+    """What its evaluations placed, what waits with them, and what a drain has still to move."""
+    waits = [waiting_for(item) for item in figures.blocked]
+    lacking = {word for _, word in waits if word}
+    return msgspec.structs.replace(
+        facts,
+        placed=figures.placed,
+        left=figures.left,
+        # Of a storm not every one is read.
+        waiting=sum(count for count, _ in waits) if len(waits) == facts.blocked else 0,
+        lacking=lacking.pop() if len(lacking) == 1 else "",
     )
 
 
@@ -127,6 +171,7 @@ def _facts(row: ListedStory, progress: StoryProgress, deployment: Deployment | N
         collected=counts.get("deleted", 0),
         is_running=row.is_running,
         is_drain=harm_of(story) == "drain",
+        is_act=is_act(story),
     )
     if facts.is_open or not facts.evaluations:
         return facts
@@ -149,6 +194,7 @@ def rollout_facts(deployment: Deployment, story: Story) -> RolloutFacts:
         wanted=sum(group.desired_total for group in groups),
         healthy=sum(min(group.healthy_allocs, group.desired_total) for group in groups),
         canaries_waiting=progress.waiting_canaries,
+        unhealthy=sum(group.unhealthy_allocs for group in groups),
         deadline=progress.deadline,
         reverts=progress.reverts,
         went_back=goes_back(deployment),

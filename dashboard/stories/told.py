@@ -7,6 +7,7 @@ import msgspec
 from django.utils.translation import gettext, ngettext
 
 from dashboard.outcomes import OutcomeSentence
+from dashboard.texts import plural
 from dashboard.wording import clock_time, count_of, number, one_of, span
 from dashboard.work_words import done_parts
 
@@ -24,6 +25,8 @@ class RolloutFacts(msgspec.Struct, frozen=True, kw_only=True):
     healthy: int
     #: Canaries that are healthy and wait for a person.
     canaries_waiting: int = 0
+    #: Allocations that did not become healthy, each try of a name by itself.
+    unhealthy: int = 0
     #: Of batches that have begun the last, and how many there are; 0 where they are not counted.
     batch: int = 0
     batches: int = 0
@@ -63,6 +66,12 @@ class StoryFacts(msgspec.Struct, frozen=True, kw_only=True):
     done: dict[str, int] = {}
     #: Every evaluation was read: what is not in `done` was not done.
     is_read: bool = False
+    #: Of allocations that its evaluations placed how many are in which client status.
+    placed: dict[str, int] = {}
+    #: Of a drain: what is still on its nodes.
+    left: int = 0
+    #: It needs no evaluation: that it was asked for is all of it.
+    is_act: bool = False
     #: Allocations that wait, and what most of them lack.
     waiting: int = 0
     lacking: str = ""
@@ -110,7 +119,7 @@ def standing_of(facts: StoryFacts) -> str:
         return CANCELED
     if facts.failed:
         return FAILED
-    return DONE if facts.evaluations else QUIET
+    return DONE if facts.evaluations or facts.is_act else QUIET
 
 
 def outcome_of(facts: StoryFacts) -> OutcomeSentence:
@@ -147,7 +156,8 @@ def _crashed(crash: CrashFacts) -> OutcomeSentence:
 
 def _strong(facts: StoryFacts) -> str:
     waits = _waits(facts)
-    parts = [*done_parts(facts.done), *([waits] if waits else [])]
+    done = done_parts(facts.done) or _placed(facts)
+    parts = [*done, *([waits] if waits else [])]
     if parts:
         return _capital(one_of(parts, "and"))
     if facts.running:
@@ -167,6 +177,29 @@ def _strong(facts: StoryFacts) -> str:
     if facts.evaluations == 1:
         return gettext("Its evaluation has ended")
     return gettext("All {count} evaluations have ended").format(count=number(facts.evaluations))
+
+
+def _placed(facts: StoryFacts) -> list[str]:
+    """How what it placed fares, and what a drain has still to move."""
+    told = [
+        count_of(facts.placed[status], *words)
+        for status, words in _FARE
+        if facts.placed.get(status)
+    ]
+    if facts.left:
+        told.append(count_of(facts.left, "{count} is still to move", "{count} are still to move"))
+    return told
+
+
+#: By client status.
+_FARE = (
+    ("running", plural("{count} runs", "{count} run")),
+    ("pending", plural("{count} is about to start", "{count} are about to start")),
+    ("complete", plural("{count} has finished", "{count} have finished")),
+    ("failed", plural("{count} has failed", "{count} have failed")),
+    ("lost", plural("{count} was lost", "{count} were lost")),
+    ("unknown", plural("{count} is out of reach", "{count} are out of reach")),
+)
 
 
 def _collected(facts: StoryFacts) -> str:
@@ -253,7 +286,9 @@ def _rolled_out(facts: StoryFacts, rollout: RolloutFacts) -> OutcomeSentence:
             "{count} healthy canaries wait to be promoted.",
         )
         return OutcomeSentence(strong=_capital(strong))
-    if not waits:
+    if not waits and rollout.unhealthy:
+        strong = gettext("{healthy} run v{version} and {unhealthy} did not become healthy.")
+    elif not waits:
         strong = gettext("{healthy} run v{version}.")
     elif rollout.batches > 1:
         strong = gettext(
@@ -263,7 +298,7 @@ def _rolled_out(facts: StoryFacts, rollout: RolloutFacts) -> OutcomeSentence:
         strong = gettext("Held up: {healthy} run v{version} and {waits}.")
     strong = strong.format(
         healthy=healthy, version=rollout.version, waits=waits, batch=rollout.batch,
-        batches=rollout.batches,
+        batches=rollout.batches, unhealthy=number(rollout.unhealthy),
     )  # fmt: skip
     if not rollout.deadline:
         return OutcomeSentence(strong=strong)

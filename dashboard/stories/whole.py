@@ -27,7 +27,7 @@ from dashboard.stories.gathered import (
 )
 from dashboard.stories.lane_choice import BY_HARM, BY_PLACE, WORST, LaneChoice
 from dashboard.stories.lanes import Told, harm_lanes, rollout_lanes
-from dashboard.stories.names import event_of, harm_of, title_of
+from dashboard.stories.names import event_of, harm_of, is_act, title_of
 from dashboard.stories.phase import RolloutPhase
 from dashboard.stories.places import OF_NODES, StoryPlaces, place_lanes, places_of
 from dashboard.stories.replay import PastMoment, Track, times_of, track_of
@@ -264,6 +264,7 @@ def _facts(
         nodes=max(story.node_count, len(story.node_ids)),
         collected=gathered.collected,
         is_drain=harm_of(story) == "drain",
+        is_act=is_act(story),
         crash=crash_facts(reader, gathered),
     )
     if facts.is_open or not gathered.faces:

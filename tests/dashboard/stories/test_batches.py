@@ -86,6 +86,14 @@ def test_the_first_batch_is_held_up_where_nothing_of_it_finds_a_place():
     assert rows[0].told == "1 evaluation waits. Nothing of this batch is placed yet."
 
 
+def test_what_stays_in_place_began_with_the_rollout_that_counts_it():
+    kept = rollout(alloc(1, 10), at_once=1, total=1)
+    began = SOME_MOMENT + 500 * SECOND
+    later = replace(kept, deployment=replace(kept.deployment, create_time=began))
+    (phase,) = phases_of(later, {}, until=LATE)
+    assert phase.began == began
+
+
 def test_what_began_after_the_moment_that_is_shown_lasted_no_time():
     first = [alloc(n, 10) for n in range(2)]
     phases = phases_of(rollout(*first, at_once=2, total=2), {}, until=SOME_MOMENT)

@@ -20,6 +20,7 @@ ROLLOUTS = st.builds(
     wanted=st.integers(1, 3000),
     healthy=COUNTS,
     canaries_waiting=st.integers(0, 5),
+    unhealthy=COUNTS,
     batch=st.integers(0, 5),
     batches=st.integers(0, 5),
     went_back=st.booleans(),
@@ -40,7 +41,13 @@ FACTS = st.builds(
     nodes=COUNTS,
     collected=COUNTS,
     is_drain=st.booleans(),
-)
+    is_act=st.booleans(),
+    placed=st.dictionaries(
+        st.sampled_from(["running", "pending", "complete", "failed", "lost", "stopped"]),
+        st.integers(1, 3000), max_size=3,
+    ),
+    left=COUNTS,
+)  # fmt: skip
 
 
 def numbers_in(text):
@@ -54,12 +61,13 @@ def test_every_number_of_the_sentence_is_one_of_the_facts(facts):
     known = {number(value) for value in (
         facts.evaluations, facts.running, facts.blocked, facts.failed, facts.waiting, facts.jobs,
         facts.draining, facts.nodes, facts.collected, *facts.done.values(),
+        *facts.placed.values(), facts.left,
     )}  # fmt: skip
     if facts.rollout is not None:
         rollout = facts.rollout
         known |= {number(value) for value in (
             rollout.wanted, rollout.healthy, rollout.canaries_waiting, rollout.batch,
-            rollout.batches,
+            rollout.batches, rollout.unhealthy,
         )}  # fmt: skip
         known.add(f"v{rollout.version}")
     assert numbers_in(f"{told.strong} {told.rest}") <= known
@@ -101,6 +109,28 @@ def test_a_story_that_needed_nothing_says_so():
     assert outcome_of(three).strong == "All 3 evaluations have ended."
     some = StoryFacts(evaluations=3, collected=1)
     assert outcome_of(some).strong == "1 of 3 evaluations were collected."
+
+
+def test_a_row_says_how_what_was_placed_fares():
+    lost = StoryFacts(evaluations=5, placed={"running": 4, "pending": 1, "stopped": 2})
+    assert outcome_of(lost).strong == "4 run and 1 is about to start."
+    drain = StoryFacts(
+        evaluations=2, placed={"running": 84}, left=36, blocked=1, waiting=2, lacking="memory"
+    )
+    assert outcome_of(drain).strong == "84 run, 36 are still to move and 2 wait for memory."
+    launch = StoryFacts(evaluations=1, placed={"complete": 1})
+    assert outcome_of(launch).strong == "1 has finished."
+
+
+def test_a_rollout_that_gets_nowhere_says_how_often():
+    rollout = RolloutFacts(status="running", version=0, wanted=1, healthy=0, unhealthy=26)
+    told = outcome_of(StoryFacts(evaluations=83, rollout=rollout))
+    assert told.strong == "0 of 1 run v0 and 26 did not become healthy."
+
+
+def test_what_needs_no_evaluation_is_done_once_it_was_asked_for():
+    assert standing_of(StoryFacts(is_act=True)) == "done"
+    assert standing_of(StoryFacts()) == "quiet"
 
 
 def test_a_rollout_whose_version_before_runs_again_is_not_called_done():

@@ -249,6 +249,15 @@ def test_of_a_story_of_the_cluster_one_sees_what_is_of_ones_namespaces(told, gue
         assert make_evaluation(5).id not in answer.text
 
 
+def test_a_story_without_evaluations_is_drawn_whole(told, store, browser):
+    alone = replace(CLUSTER, id="e" * 8 + "-alone", kind=StoryKind.CONFIGURATION, node_count=0)
+    store.write(WriteKind.PLAN_RESULT, lambda change: change.put(STORIES, alone), now=SOME_MOMENT)
+    graph = browser.get(f"/stories/{alone.id}/").context["graph"]
+    (cause,) = graph.nodes
+    assert cause.y + cause.height / 2 < graph.view[3]
+    assert "3 wait for memory" in browser.get("/stories/").text
+
+
 def test_files_hold_hostile_names_as_text(told, browser):
     data = json.loads(browser.get(f"/stories/{OURS.id}.json").text)
     assert data["Story"]["Actor"] == HOSTILE
