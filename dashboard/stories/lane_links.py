@@ -5,6 +5,7 @@ shows anyway is named.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
@@ -68,8 +69,12 @@ def linked_rows(whole: Whole, tables: Mapping[str, str]) -> list[LinkedRow]:
     linked = []
     for row in whole.lanes.rows:
         inside = members.get(row.key, ())
-        keys = {JobKey(spaces.get(each.id, ""), each.job): None for each in inside}
-        jobs = [LaneLink(key.job_id, job_url(key)) for key in keys if key.namespace]
+        keys = dict.fromkeys((spaces.get(each.id, ""), each.job) for each in inside)
+        jobs = [
+            LaneLink(job_id, job_url(JobKey(namespace, job_id)))
+            for namespace, job_id in keys
+            if namespace
+        ]
         named = sorted(
             (whole.names[node_id], node_id)
             for node_id, place in places.items()
@@ -80,7 +85,9 @@ def linked_rows(whole: Whole, tables: Mapping[str, str]) -> list[LinkedRow]:
             for name, node_id in sorted(named, key=lambda pair: natural(pair[0]))
         ]
         count = sum(place == row.title for place in places.values())
-        made = [LaneLink(short_id(each.id), each.href, each.id) for each in inside if each.href]
+        # One more than are named: then none is.
+        first = list(islice((each for each in inside if each.href), NAMED + 1))
+        made = [LaneLink(short_id(each.id), each.href, each.id) for each in first]
         linked.append(
             LinkedRow(
                 row=row,
