@@ -65,7 +65,7 @@ OPTIONS: Mapping[str, Mapping[str, Row]] = {
         "driver_ip": Row(Fate.WARNS, NO_DRIVER_NETWORK),
         "driver_advertise": Row(Fate.WARNS, NO_DRIVER_NETWORK),
         "driver_port_map": Row(Fate.WARNS, NO_DRIVER_NETWORK),
-        "exec_command": Row(Fate.WARNS, "no command can be run inside a task yet"),
+        "exec_command": Row(Fate.WARNS, "its tasks are no processes: no command runs inside them"),
     },
 }
 
