@@ -14,7 +14,7 @@ from cluster.agent import task_events as events
 from cluster.agent.alloc_health import HealthTracker
 from cluster.agent.alloc_status import status_of
 from cluster.agent.kill_order import KillOrder, reason_to_end
-from cluster.agent.lifecycle_gates import Gates, hook_of, is_sidecar
+from cluster.agent.lifecycle_gates import Gates, Stage, hook_of, is_sidecar
 from cluster.agent.protocol import AllocationReport
 from cluster.agent.restarts import Ending, RestartTracker, restarts_on_success
 from cluster.agent.task_run import Command, Phase, TaskRun
@@ -62,8 +62,7 @@ class AllocRunner:
         group = job.task_group(alloc.task_group)
         if group is None:
             raise ValueError(f'unknown task group "{alloc.task_group}"')
-        self.alloc = alloc
-        self.job = job
+        self.alloc, self.job = alloc, job
         self.group: TaskGroup = group
         self.surroundings = surroundings
         self.tasks = {task.name: self._new_run(task.name, now) for task in group.tasks}
@@ -82,6 +81,7 @@ class AllocRunner:
         """The allocation is new here."""
         if self.alloc.is_server_terminal or self.alloc.is_client_terminal:
             return self.kill(now)
+        self.gates.open()
         for run in self.tasks.values():
             run.say(events.received(now))
         return self._settle(now)
@@ -119,6 +119,7 @@ class AllocRunner:
 
     def carry_on(self, now: int) -> list[Command]:
         """After a restart of the agent: see what follows from the states that were found."""
+        self.gates.open()
         return self.kill(now) if self.alloc.is_server_terminal else self._settle(now)
 
     def task_started(self, name: str, now: int) -> list[Command]:
@@ -157,14 +158,13 @@ class AllocRunner:
     def wake_at(self) -> int:
         """When `tick` is wanted; 0: not before something else happens."""
         times = [0 if run.held else run.wake_at for run in self.tasks.values()]
-        times.append(self.killing.wake_at if self.killing else 0)
-        times.append(self.withdrawal.ends_at if self.withdrawal else 0)
+        times += [each.wake_at for each in (self.killing, self.withdrawal) if each]
         if not self.is_terminal:
             times += [self.health.wake_at, 0 if self.ran_too_long else self._deadline]
         return min((time for time in times if time), default=0)
 
     def kill(self, now: int, *, reason: str = "") -> list[Command]:
-        """Stop every task in order; poststop tasks still run, unless it ran too long."""
+        """Stop every task in order; poststop tasks run, unless it ran too long or never began."""
         if self.killing is None:
             # Services that have left already are waited for once.
             delay = self.group.shutdown_delay or 0
@@ -173,7 +173,7 @@ class AllocRunner:
             self.killing = KillOrder(
                 reason=reason,
                 begins_at=over if self._any_running else now,
-                also_poststop=self.ran_too_long,
+                also_poststop=self.ran_too_long or self.gates.stage is Stage.SHUT,
             )
         if self.alloc.desired_transition.no_shutdown_delay:
             self.killing.hurry(now)

@@ -13,6 +13,8 @@ from scheduler.structs.task_group import Task
 class Stage(IntEnum):
     """How far an allocation has come; only a restart of all tasks goes back."""
 
+    #: Others have to end first, or its network is being made.
+    SHUT = -1
     PRESTART = 0
     MAIN = 1
     POSTSTART = 2
@@ -43,11 +45,16 @@ class Gates:
 
     def __init__(self, tasks: Iterable[Task]) -> None:
         self.tasks = tuple(tasks)
+        self.stage = Stage.SHUT
+
+    def open(self) -> None:
+        """The allocation begins: everything before its tasks is done."""
         self.stage = Stage.PRESTART
 
     def reset(self) -> None:
         """Begin again, for a restart of all tasks."""
-        self.stage = Stage.PRESTART
+        if self.stage is not Stage.SHUT:
+            self.stage = Stage.PRESTART
 
     def is_open(self, task: Task) -> bool:
         """Whether this task may run at the stage reached."""
@@ -61,7 +68,7 @@ class Gates:
         if all(states[task.name].state == "dead" for task in self._of(lambda h: h != "poststop")):
             self.stage = Stage.POSTSTOP
             return
-        while self.stage < Stage.WAIT and self._is_done(self.stage, states):
+        while Stage.SHUT < self.stage < Stage.WAIT and self._is_done(self.stage, states):
             self.stage = Stage(self.stage + 1)
 
     def _is_done(self, stage: Stage, states: Mapping[str, TaskState]) -> bool:

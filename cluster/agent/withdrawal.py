@@ -19,6 +19,11 @@ class Withdrawal:
     #: The restart itself, at its time.
     restart: Callable[[Nanoseconds], list[Command]]
 
+    @property
+    def wake_at(self) -> Nanoseconds:
+        """When it is over."""
+        return self.ends_at
+
     def shift(self, by: Duration) -> None:
         """The clock was set by so much."""
         self.ends_at += by

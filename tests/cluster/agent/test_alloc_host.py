@@ -147,6 +147,23 @@ async def test_a_replacement_waits_for_what_it_replaces_on_another_node(node):
     assert node.host.awaited_elsewhere == frozenset()
 
 
+async def test_an_update_does_not_begin_what_still_waits(node):
+    first, job = make_work()
+    second = make_allocation(job, 1000, previous_allocation=first.id)
+    node.host.add(first, job)
+    await node.reach(first, ClientStatus.RUNNING)
+    node.host.add(second, job)
+    node.host.update(second.changed(alloc_modify_index=second.alloc_modify_index + 1), job)
+    await asyncio.sleep(0.1)
+    assert node.status(second) is ClientStatus.PENDING
+    node.host.update(stopped(first), job)
+    await node.reach(second, ClientStatus.RUNNING)
+    said = [
+        e.display_message for e in node.host.entries[second.id].runner.tasks["web"].state.events
+    ]
+    assert said[:2] == ["Task received by client", "Building Task Directory"]
+
+
 async def test_one_stopped_while_it_waits_for_another_node_never_begins(node):
     alloc, job = make_work()
     alloc = alloc.changed(previous_allocation="elsewhere")

@@ -308,3 +308,13 @@ def test_only_ten_events_are_kept():
         runner.task_started("web", T0)
         runner.task_ended("web", Ending(exit_code=1), T0)
     assert len(runner.states["web"].events) == 10
+
+
+def test_what_has_not_begun_starts_nothing_whatever_is_said_of_it():
+    runner = make_runner(task("web"), task("bye", "poststop"), shutdown_delay=FIVE_S)
+    assert runner.update(runner.alloc, runner.job, T0) == runner.release(T0) == []
+    assert runner.restart_tasks("", T0, all_tasks=True) == []
+    assert runner.states["web"].state == "pending"
+    assert runner.kill(T0) == []
+    assert runner.is_terminal
+    assert messages(runner, "bye")[-1] != "Task started by client"
