@@ -48,6 +48,8 @@ class HealthTracker:
         self.since: Nanoseconds = now
         self.is_decided = True
         self.wake_at: Nanoseconds = 0
+        #: What it waits for before its tasks counts for nothing.
+        self.has_begun = False
         #: A simulated node: checks pass there as tasks run there.
         self.passes_checks = passes_checks
         self.counts_checks = False
@@ -58,6 +60,12 @@ class HealthTracker:
         #: When the last of them passed.
         self.passing_since: Nanoseconds = 0
         self._arm(alloc, job, group, now)
+
+    def begin(self, now: int) -> None:
+        """Its tasks may start: the time it has for becoming healthy begins."""
+        self.has_begun = True
+        if not self.is_decided:
+            self._set_off(now)
 
     def follow(self, alloc: Allocation, job: Job, group: TaskGroup, now: int) -> None:
         """A new deployment begins the watch anew; anything else leaves it as it is."""
@@ -103,7 +111,7 @@ class HealthTracker:
         self, status: ClientStatus, runs: Iterable[TaskRun], now: int
     ) -> HealthReport | None:
         """The verdict, the first time there is one; else `wake_at` says when to look again."""
-        if self.is_decided:
+        if self.is_decided or not self.has_begun:
             return None
         verdict = self._verdict(status, list(runs), now)
         if verdict is not None:
@@ -136,8 +144,12 @@ class HealthTracker:
             self.failing = counted_checks(group)
         self.min_healthy = strategy.min_healthy_time
         self.span = strategy.healthy_deadline
-        self.deadline = now + strategy.healthy_deadline
-        self.wake_at = self.deadline
+        self._set_off(now)
+
+    def _set_off(self, now: int) -> None:
+        self.since = now
+        self.deadline = now + self.span
+        self.wake_at = self.deadline if self.has_begun else 0
 
     def _verdict(self, status: ClientStatus, runs: list[TaskRun], now: int) -> HealthReport | None:
         watched = [run for run in runs if hook_of(run.task) != "poststop"]

@@ -82,6 +82,7 @@ class AllocRunner:
         if self.alloc.is_server_terminal or self.alloc.is_client_terminal:
             return self.kill(now)
         self.gates.open()
+        self.health.begin(now)
         for run in self.tasks.values():
             run.say(events.received(now))
         return self._settle(now)
@@ -120,6 +121,7 @@ class AllocRunner:
     def carry_on(self, now: int) -> list[Command]:
         """After a restart of the agent: see what follows from the states that were found."""
         self.gates.open()
+        self.health.begin(now)
         return self.kill(now) if self.alloc.is_server_terminal else self._settle(now)
 
     def task_started(self, name: str, now: int) -> list[Command]:
@@ -382,10 +384,8 @@ class AllocRunner:
 
     @property
     def _deadline(self) -> int:
-        duration = self.group.max_run_duration
-        if not duration or self.job.type not in ("batch", "sysbatch"):
-            return 0
-        return self.alloc.create_time + duration
+        duration = self.group.max_run_duration if self.job.type in ("batch", "sysbatch") else 0
+        return self.alloc.create_time + duration if duration else 0
 
     def _policy(self, name: str) -> RestartPolicy:
         task = self.group.task(name)

@@ -310,6 +310,20 @@ def test_only_ten_events_are_kept():
     assert len(runner.states["web"].events) == 10
 
 
+def test_time_to_become_healthy_begins_when_the_allocation_does():
+    update = UpdateStrategy(min_healthy_time=SECOND, healthy_deadline=FIVE_S)
+    job = make_job(task_groups=(make_task_group(tasks=(make_task(),), update=update),))
+    alloc = make_allocation(job, deployment_id="d")
+    runner = AllocRunner(alloc, job, Surroundings(), now=T0)
+    late = T0 + 60 * SECOND
+    assert (runner.wake_at, runner.tick(late), runner.deployment_status) == (0, [], None)
+    runner.begin(late)
+    assert runner.wake_at == late + FIVE_S
+    runner.task_started("web", late)
+    runner.tick(late + SECOND)
+    assert runner.deployment_status.healthy is True
+
+
 def test_what_has_not_begun_starts_nothing_whatever_is_said_of_it():
     runner = make_runner(task("web"), task("bye", "poststop"), shutdown_delay=FIVE_S)
     assert runner.update(runner.alloc, runner.job, T0) == runner.release(T0) == []
