@@ -22,7 +22,14 @@ from cluster.store.ports import (
 )
 from cluster.store.reader import DjangoStateReader
 from cluster.store.statements import placeholders
-from cluster.store.story_conditions import RUNNING, of_job, runs, without_hidden
+from cluster.store.story_conditions import (
+    OF_JOB_ALONE,
+    RUNNING,
+    each_of_job,
+    of_job,
+    runs,
+    without_hidden,
+)
 from cluster.store.tallies import within
 from cluster.store.timestamps import instant, timestamp
 from scheduler.state.noun import Noun
@@ -30,6 +37,7 @@ from scheduler.state.nouns import DEPLOYMENTS, EVALUATION_STUBS, EVALUATIONS
 from scheduler.state.story_nouns import STORIES
 from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import Evaluation
+from scheduler.structs.identity import JobKey
 from scheduler.structs.story import Story
 
 #: Databases bound how many parameters a statement may have.
@@ -62,18 +70,40 @@ def _part(
     *,
     is_running: bool,
 ) -> Iterator[Any]:
-    conditions = _conditions(wanted)
+    # Those that run are few: of them all else is asked.
+    namespace = reader.hidden("namespace") if is_running else "namespace"
+    conditions = _conditions(wanted, namespace)
     conditions.append((runs(is_running=is_running), []))
     if start:
         conditions.append(("(create_index, id) <= (%s, %s)", [*start]))
+    if wanted.job is not None and is_running:
+        conditions.append(each_of_job(wanted.job, reader.hidden))
+    elif wanted.job is not None:
+        conditions.append(of_job(wanted.job, _since(reader, wanted.job, conditions, at_most)))
     where, parameters = _joined(conditions)
     order = "create_index DESC, id DESC LIMIT %s"
     return iter(reader.select(STORIES, where, [*parameters, at_most], order))
 
 
+def _since(
+    reader: DjangoStateReader, key: JobKey, conditions: list[_Condition], at_most: int
+) -> int:
+    """The index at which the last of so many stories of the job alone began; 0: it has fewer.
+
+    The newest of all that it had part in began no earlier.
+    """
+    where, parameters = _joined([(OF_JOB_ALONE, [*key]), *conditions])
+    last = "ORDER BY create_index DESC LIMIT 1 OFFSET %s"
+    statement = f"SELECT create_index FROM story WHERE {where} {last}"  # noqa: S608 - names of our own tables only
+    found = reader.rows(statement, [*parameters, at_most - 1])
+    return int(found[0][0]) if found else 0
+
+
 def tally(reader: DjangoStateReader, wanted: StoryFilter) -> dict[str, int]:
     """How many there are of each kind."""
     conditions = _conditions(wanted)
+    if wanted.job is not None:
+        conditions.append(of_job(wanted.job))
     if wanted.running is not None:
         conditions.append((runs(is_running=wanted.running), []))
     where, parameters = _joined(conditions)
@@ -190,18 +220,17 @@ def _creation(told: ToldEvaluation) -> tuple[int, str]:
     return evaluation.create_index, evaluation.id
 
 
-def _conditions(wanted: StoryFilter) -> list[_Condition]:
+def _conditions(wanted: StoryFilter, namespace: str = "namespace") -> list[_Condition]:
+    """All but the job's; `namespace`: how the column is written."""
     conditions: list[_Condition] = []
     if wanted.namespaces is not None:
         names = sorted(wanted.namespaces)
-        conditions.append((f"namespace IN ({placeholders(len(names)) or 'NULL'})", [*names]))
+        conditions.append((f"{namespace} IN ({placeholders(len(names)) or 'NULL'})", [*names]))
     if wanted.kinds:
         kinds = sorted(kind.value for kind in wanted.kinds)
         conditions.append((f"kind IN ({placeholders(len(kinds))})", [*kinds]))
     if wanted.hidden_kinds:
         conditions.append(without_hidden(wanted.hidden_kinds))
-    if wanted.job is not None:
-        conditions.append(of_job(wanted.job))
     if wanted.node_id:
         text = "id IN (SELECT story_id FROM story_node WHERE node_id = %s)"
         conditions.append((text, [wanted.node_id]))

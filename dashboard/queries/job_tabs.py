@@ -35,14 +35,22 @@ TABS: Mapping[str, str] = {
     "definition": gettext_noop("Definition"),
 }
 
+#: Evaluations of a job of which stories are told; to count those of more takes too long.
+MOST_COUNTED = 10_000
+
 
 def tab_counts(reader: RecordReader, key: JobKey, levels: Collection[str]) -> dict[str, int]:
-    """By the name of a tab, how many rows it has, for somebody with these rights."""
+    """By the name of a tab, how many rows it has, for somebody with these rights.
+
+    Stories are told from evaluations, one by one: of a job with very many they are not counted.
+    """
     listing = Listing(namespaces=(key.namespace,), equals={"job_id": key.job_id})
     seen = replace(seen_stories(frozenset({key.namespace}), levels), job=key)
+    evaluations = reader.count(nouns.EVALUATIONS, listing)
+    stories = sum(reader.story_tally(seen).values()) if evaluations <= MOST_COUNTED else None
     return {
-        "stories": sum(reader.story_tally(seen).values()),
-        "evaluations": reader.count(nouns.EVALUATIONS, listing),
+        **({"stories": stories} if stories is not None else {}),
+        "evaluations": evaluations,
         "versions": len(reader.job_versions(key)),
         "deployments": reader.count(nouns.DEPLOYMENTS, listing),
         "allocations": reader.count(nouns.ALLOCATIONS, listing),
@@ -51,7 +59,9 @@ def tab_counts(reader: RecordReader, key: JobKey, levels: Collection[str]) -> di
 
 def tab_facts(counts: Mapping[str, int]) -> dict[str, str]:
     """The counts as texts, by the names that the page knows them by."""
-    return {_fact(name): number(count) for name, count in counts.items()}
+    told = {_fact(name): number(count) for name, count in counts.items()}
+    # An open page may show a count that is not known any more.
+    return {_fact("stories"): ""} | told
 
 
 def job_tabs(counts: Mapping[str, int], key: JobKey, chosen: str) -> list[dict[str, Any]]:

@@ -202,6 +202,36 @@ def test_stories_are_listed_alike(both, wanted):
         assert part == every[place : place + 3]
 
 
+@pytest.mark.parametrize("running", [None, True, False])
+def test_the_newest_stories_of_a_job_of_many_are_listed_alike(both, running):
+    """Every third one is another's, in which the job has an evaluation as old or younger."""
+
+    def work(change):
+        for number in range(30):
+            owner = "other" if number % 3 else "many"
+            story = Story(
+                id=f"{number:08}-many", namespace="default", job_id=owner,
+                create_index=100 + number,
+            )  # fmt: skip
+            change.put(STORIES, story)
+            made = make_evaluation(
+                900 + number, namespace="default", job_id="many", story_id=story.id,
+                create_index=100 + number + number % 5 * 7,
+                status=EvalStatus.COMPLETE if number % 4 else EvalStatus.BLOCKED,
+            )  # fmt: skip
+            put_found(change, made)
+
+    for record in both:
+        record.write(WriteKind.EVALUATION_UPDATED, work, now=1)
+    wanted = StoryFilter(
+        job=JobKey("default", "many"), namespaces=("default", ""), running=running
+    )
+    every = agreed(both, lambda r: r.stories(wanted, 50))
+    assert len(every) == {None: 30, True: 8, False: 22}[running]
+    for limit in (1, 3, 7):
+        assert agreed(both, lambda r, most=limit: r.stories(wanted, most)) == every[: limit + 1]
+
+
 STORY_LISTINGS = [
     Listing(equals={"is_running": True}, reverse=True),
     Listing(equals={"is_running": False, "kind": "drain"}, namespaces=("default", "")),

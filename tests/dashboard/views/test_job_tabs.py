@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from dashboard.feeds.pieces import Facts
 from dashboard.panels import feed_for
+from dashboard.queries import job_tabs
 from dashboard.queries.job_lists import JOB_LISTS
 from dashboard.rights import ACTIONS
 from dashboard.subscription import Subscription
@@ -19,6 +20,7 @@ from scheduler.state.story_nouns import STORIES
 from scheduler.state.writes.jobs import write_job
 from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.deployment import Deployment, DeploymentStatus
+from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Namespace
 from scheduler.structs.story import Story, StoryKind
 from tests.builders import SOME_MOMENT, make_allocation, make_evaluation, make_job
@@ -26,6 +28,7 @@ from tests.dashboard.views.conftest import Browser
 from tests.people import account
 
 PAGE = "/jobs/default/web/"
+KEY = JobKey("default", "web")
 #: As many as two pages hold of allocations, and more than one of evaluations.
 COUNT = 130
 ID = "{:08x}-0000-0000-0000-000000000000"
@@ -103,6 +106,18 @@ def test_a_part_holds_what_is_of_this_job_and_nothing_else(browser, filled, stor
     rows = store.read(lambda reader: [reader.get(kind.noun, key) for key in found])
     assert len(found) == len(set(found)) == COUNT
     assert {(row.namespace, row.job_id) for row in rows} == {("default", "web")}
+
+
+def test_stories_of_a_job_with_very_many_evaluations_are_not_counted(
+    browser, filled, store, monkeypatch
+):
+    monkeypatch.setattr(job_tabs, "MOST_COUNTED", COUNT - 1)
+    shown = counts(browser.get(PAGE).text)
+    assert shown == {name: count for name, count in COUNTED.items() if name != "stories"}
+    levels = frozenset(ACTIONS)
+    read = store.read(lambda reader: job_tabs.tab_counts(reader, KEY, levels))
+    # A page that showed a count before shows none from then on.
+    assert job_tabs.tab_facts(read)["job-tab-stories"] == ""
 
 
 def test_allocations_stand_as_people_count(browser, filled):
