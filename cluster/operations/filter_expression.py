@@ -4,7 +4,6 @@ In: the text of an expression. Out: a predicate over structs, addressed by their
 text is parsed once per request; `filter_match` holds what each operator means.
 """
 
-import json
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -46,6 +45,11 @@ _PART = re.compile(r"\.([A-Za-z0-9][A-Za-z0-9_/]*)|\[(\"(?:[^\"\\]|\\.)*\"|`[^`]
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?=[\s)}]|$)")
 _QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _BACKQUOTED = re.compile(r"`[^`]*`")
+#: As Go writes text: a letter, a byte in octal or hexadecimal digits, a character in them.
+_ESCAPED = re.compile(
+    rb"\\(?:([0-7]{3})|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL
+)
+_LETTERS = dict(zip(b'abfnrtv\\"', b'\a\b\f\n\r\t\v\\"', strict=True))
 _BARE = re.compile(r"[A-Za-z][A-Za-z0-9_/]*")
 
 #: Operator words after a selector, longest first; True: a value follows.
@@ -246,8 +250,8 @@ class _Reading:
         if text[0] == "`":
             return text[1:-1]
         try:
-            return str(json.loads(text, strict=False))
-        except ValueError:
+            return _ESCAPED.sub(_meant, text[1:-1].encode()).decode(errors="replace")
+        except (ValueError, OverflowError):
             raise self.error("a string with known escapes") from None
 
     def word(self, word: str) -> bool:
@@ -287,3 +291,16 @@ def _all_of(parts: list[_Part]) -> _Part:
         tuple(equalities),
         is_exact=all(part.is_exact for part in parts),
     )
+
+
+def _meant(escape: re.Match[bytes]) -> bytes:
+    """What an escape stands for. Raises ValueError or OverflowError for none."""
+    octal, byte, short, long, letter = escape.groups()
+    if octal or byte:
+        return bytes([int(octal, 8) if octal else int(byte, 16)])
+    if letter:
+        if ord(letter) not in _LETTERS:
+            raise ValueError
+        return bytes([_LETTERS[ord(letter)]])
+    # Half a character of UTF-16 is none: encoding it raises.
+    return chr(int(short or long, 16)).encode()

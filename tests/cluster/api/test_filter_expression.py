@@ -23,6 +23,9 @@ JOB = Job(
         ('ID == "web"', True),
         ("ID == web", True),
         ("ID==`web`", True),
+        (r'ID == "w\145b"', True),
+        (r'ID == "\x77\u0065\U00000062"', True),
+        (r'ID == "w\nb"', False),
         ("ID != web", False),
         ("Priority == 70", True),
         ("Priority != 70", False),
@@ -159,3 +162,9 @@ def test_a_hostile_pattern_takes_no_time():
 def test_a_pattern_that_does_not_compile_is_refused():
     with pytest.raises(OperationRefused, match="failed to compile regular expression"):
         compile_filter('ID matches "("').wants(JOB)
+
+
+@pytest.mark.parametrize("text", [r'ID == "\q"', r'ID == "\777"', r'ID == "\ud800"'])
+def test_an_escape_that_go_does_not_know_is_refused(text):
+    with pytest.raises(OperationRefused, match="a string with known escapes"):
+        compile_filter(text)
