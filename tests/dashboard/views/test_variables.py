@@ -314,7 +314,11 @@ def test_a_locked_one_says_so_and_stays_as_it_is(store, browser, variable):
         ids=CountingIDs(),
     )  # fmt: skip
     assert "locked" in browser.get("/variables/").text
-    assert "It is locked." in browser.get(URL).text
+    page = browser.get(URL).text
+    assert "It is locked." in page
+    assert "It can be deleted once nobody holds its lock." in page
+    assert "?edit" not in page
+    assert "/variables/delete/" not in page
     seen = store.read(lambda reader: reader.get(VARIABLES, ("default", PATH))).modify_index
     answer = browser.post(URL, **sent(("", "a", "set", "b"), seen=seen))
     assert (answer.status, "It is locked:" in answer.text) == (409, True)
