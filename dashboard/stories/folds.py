@@ -2,11 +2,11 @@
 
 In: lines in the order of the list. Out: lines and folds in that order, a fold where its newest
 stands. What runs, failed, or is looked for by itself (a rollout, a drain, the loss of several
-nodes) is never folded.
+nodes) is never folded. Changes of several nodes within a minute are alike as well.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -42,6 +42,7 @@ _ALL = {
 }
 _FLAPS = frozenset({StoryKind.LOSS, StoryKind.RETURN})
 _NEEDS = ("failed", "blocked")
+_MINUTE = 60_000_000_000
 
 
 class StoryFold(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,10 +90,12 @@ Row = StoryLine | StoryFold
 
 def folded(lines: Iterable[StoryLine], most: int) -> tuple[list[Row], int]:
     """At most `most` rows, newest first, and how many stories they stand for."""
+    lines = tuple(lines)
+    storms = _storms(lines)
     groups: dict[tuple[Any, ...], list[StoryLine]] = {}
     taken = rows = 0
     for line in lines:
-        key = _likeness(line) or ("alone", line.story.id)
+        key = _likeness(line, storms) or ("alone", line.story.id)
         # Two alike ones are two rows, three of them one.
         more = {0: 1, 1: 1, 2: -1}.get(len(groups.get(key, ())), 0)
         if rows + more > most:
@@ -111,13 +114,28 @@ def _place(row: Row) -> tuple[int, str]:
     return story.create_index, story.id
 
 
-def _likeness(line: StoryLine) -> tuple[Any, ...]:
+def _storms(lines: Iterable[StoryLine]) -> frozenset[int]:
+    """Minutes in which so many nodes changed that they are told together."""
+    nodes: dict[int, set[tuple[str, ...]]] = {}
+    for line in lines:
+        if line.story.kind is StoryKind.NODE_CHANGE:
+            nodes.setdefault(_minute(line.story), set()).add(line.story.node_ids)
+    return frozenset(minute for minute, changed in nodes.items() if len(changed) >= FOLD_FROM)
+
+
+def _minute(story: Story) -> int:
+    return story.create_time // _MINUTE
+
+
+def _likeness(line: StoryLine, storms: Collection[int]) -> tuple[Any, ...]:
     """What alike ones have in common; empty for one that is told by itself."""
     story = line.story
     if story.kind in _FLAPS and max(story.node_count, len(story.node_ids)) == 1:
         return ("flaps", story.node_ids)
     if story.kind not in _SEVERAL or line.is_running or line.tone in _NEEDS:
         return ()
+    if story.kind is StoryKind.NODE_CHANGE and _minute(story) in storms:
+        return ("storm", _minute(story), line.standing)
     return (story.kind, *_subject(story), story.actor, line.standing)
 
 
@@ -133,6 +151,9 @@ def _fold(members: Sequence[StoryLine]) -> StoryFold:
     story = first.story
     kinds = Counter(line.story.kind for line in members)
     is_flapping = story.kind in _FLAPS
+    is_storm = (
+        story.kind is StoryKind.NODE_CHANGE and len({line.story.node_ids for line in members}) > 1
+    )
     name = first.title.linked if is_flapping or story.kind is StoryKind.NODE_CHANGE else ""
     of = name or story.parent_job_id or story.job_id
     count = number(len(members))
@@ -145,24 +166,30 @@ def _fold(members: Sequence[StoryLine]) -> StoryFold:
             if kind in times
         )
         told = f"{told[0].upper()}{told[1:]}"
+    elif is_storm:
+        nodes = number(len({line.story.node_ids for line in members}))
+        title = gettext("{nodes} nodes changed within a minute").format(nodes=nodes)
+        told = _all_told(first.standing)
     else:
         by_hand = story.kind is StoryKind.EVALUATION and not of
         words = gettext("evaluations by hand") if by_hand else gettext(_SEVERAL[story.kind])
         title = f"{count} {words} {of}".strip()
-        word = gettext(label_for("story", first.standing).word)
-        told = (
-            gettext(_ALL[first.standing])
-            if first.standing in _ALL
-            else gettext("All {word}").format(word=word)
-        )
+        told = _all_told(first.standing)
     return StoryFold(
         key=f"fold-{members[-1].story.id}",
         title=title,
         kind=KINDS[story.kind],
         told=told,
         lines=tuple(members),
-        query=_query(story),
+        query=((("kind", story.kind.value), ("each", "1")) if is_storm else _query(story)),
     )
+
+
+def _all_told(standing: str) -> str:
+    """How all of them stand."""
+    if standing in _ALL:
+        return gettext(_ALL[standing])
+    return gettext("All {word}").format(word=gettext(label_for("story", standing).word))
 
 
 def _query(story: Story) -> tuple[tuple[str, str], ...]:

@@ -10,6 +10,7 @@ from dashboard.stories.names import KINDS, title_of
 from dashboard.stories.rows import StoryLine
 from dashboard.stories.told import StoryFacts
 from scheduler.structs.story import Story, StoryKind
+from tests.builders import SECOND
 
 
 def line(number, kind=StoryKind.LAUNCH, *, standing="done", running=False, **fields):
@@ -70,6 +71,26 @@ def test_a_node_that_comes_and_goes_is_one_row():
     (fold,) = folded(lines, 50)[0]
     assert fold.title == "5 stories of name of n1, which comes and goes"
     assert fold.told == "Lost 3 times, back 2 times"
+
+
+def test_nodes_that_change_within_a_minute_are_one_row_and_others_are_not():
+    """As after a restart of the server, when every node says that it is there."""
+
+    def changed(number, minute, node):
+        return line(
+            number, StoryKind.NODE_CHANGE, node_ids=(node,), node_count=1,
+            create_time=minute * 60 * SECOND,
+        )  # fmt: skip
+
+    storm = [changed(100 - n, 7, f"n{n % 40}") for n in range(60)]
+    lone = [changed(9 - n, 5, f"n{n}") for n in range(2)]
+    rows, taken = folded([*storm, *lone], 50)
+    assert shown(rows) == ["40 nodes changed within a minute", "s9", "s8"]
+    assert taken == 62
+    assert (rows[0].told, len(rows[0].lines)) == ("All are done", 60)
+    assert dict(rows[0].query) == {"kind": "node-change", "each": "1"}
+    again = [changed(n, n, "n1") for n in reversed(range(5))]
+    assert shown(folded(again, 50)[0]) == ["5 changes of name of n1"]
 
 
 @pytest.mark.parametrize("seed", range(20))
