@@ -65,7 +65,7 @@ def _lines(whole: Whole, site: str, parts: NoteParts) -> Iterator[str]:
             *([("Reason", story.reason)] if story.reason else []),
             ("Began", full_time(story.create_time)),
             ("Ended", full_time(facts.ended) if facts.ended else "not over"),
-            *([("Lasted", span(facts.ended - facts.began))] if facts.ended else []),
+            *([("Lasted", span(facts.ended - facts.began))] if facts.ended > facts.began else []),
         ],
     )
     yield from _path(whole)
@@ -162,11 +162,11 @@ def _figures(whole: Whole) -> Iterator[str]:
         ("Collected since", facts.collected),
         *((f"Allocations {word}", count) for word, count in facts.done.items()),
     ]
-    yield "## Figures"
-    yield ""
-    yield from table(
-        ("Of what", "How many"), [(word, number(count)) for word, count in figures if count]
-    )
+    told = [(word, number(count)) for word, count in figures if count]
+    if told:
+        yield "## Figures"
+        yield ""
+        yield from table(("Of what", "How many"), told)
 
 
 def _waiting(whole: Whole, site: str) -> Iterator[str]:

@@ -267,13 +267,14 @@ def _facts(
         is_act=is_act(story),
         crash=crash_facts(reader, gathered),
     )
-    if facts.is_open or not gathered.faces:
+    if facts.is_open:
         return facts
-    ends = [face.modify_time for face in gathered.faces]
+    ends = [story.create_time] if facts.is_act else []
+    ends += [face.modify_time for face in gathered.faces]
     ends += [step.at for step in gathered.newest.values()]
-    if rollout is not None:
+    if rollout is not None and gathered.faces:
         ends.append(rollout.deployment.modify_time)
-    return msgspec.structs.replace(facts, ended=max(ends))
+    return msgspec.structs.replace(facts, ended=max(ends, default=0))
 
 
 def _draining(reader: RecordReader, story: Story) -> int:
@@ -296,7 +297,7 @@ def _rollout_facts(rollout: WatchedRollout, told: Told, gathered: Gathered) -> R
         return facts
     healthy = sum(row.healthy for row in told.rows)
     return msgspec.structs.replace(
-        facts, healthy=min(healthy, facts.wanted), canaries_waiting=0, deadline=0
+        facts, healthy=min(healthy, facts.wanted), canaries_waiting=0, unhealthy=0, deadline=0
     )
 
 

@@ -15,12 +15,14 @@ from dashboard.queries.stories import WHEN
 from dashboard.stories.gathered import ALL_READ
 from dashboard.subscription import topic_text
 from dashboard.viewer import visible_namespaces
+from dashboard.wording import full_time
 from scheduler.state.events import StateEvent, Topic, WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import LIFECYCLE_STEPS
 from scheduler.state.story_nouns import STORIES, STORY_NODES
 from scheduler.state.writes.nodes import write_node
 from scheduler.structs.alloc_metric import AllocMetric
+from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
 from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
 from scheduler.structs.story import Story, StoryKind, StoryNode, story_id
 from tests.builders import SECOND, SOME_MOMENT, make_evaluation, make_node
@@ -255,7 +257,32 @@ def test_a_story_without_evaluations_is_drawn_whole(told, store, browser):
     graph = browser.get(f"/stories/{alone.id}/").context["graph"]
     (cause,) = graph.nodes
     assert cause.y + cause.height / 2 < graph.view[3]
+    note = browser.get(f"/stories/{alone.id}.md").text
+    assert f"| Ended | {full_time(SOME_MOMENT)} |" in note
+    assert "not over" not in note
+    assert "## Figures" not in note
     assert "3 wait for memory" in browser.get("/stories/").text
+
+
+def test_the_tries_that_failed_are_those_of_now(told, store, browser):
+    """How many had failed at a moment of the past nobody knows."""
+    rollout = Deployment(
+        id=f"{9:036}", job_id="web", story_id=OURS.id, status=DeploymentStatus.RUNNING,
+        create_index=11, modify_index=30, create_time=SOME_MOMENT,
+        task_groups={"web": GroupRollout(desired_total=2, unhealthy_allocs=5)},
+    )  # fmt: skip
+    ended = evaluation(2, 14, status=EvalStatus.COMPLETE, modify_index=15)
+
+    def work(change):
+        put_found(change, ended)
+        put_found(change, rollout)
+
+    store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
+    page = f"/stories/{OURS.id}/"
+    assert "0 of 2 run v0 and 5 did not become healthy." in browser.get(page).text
+    then = browser.get(page, at=13).text
+    assert "0 of 2 run v0." in then
+    assert "did not become healthy" not in then
 
 
 def test_files_hold_hostile_names_as_text(told, browser):
