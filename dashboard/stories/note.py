@@ -162,7 +162,7 @@ def _figures(whole: Whole) -> Iterator[str]:
         ("Collected since", facts.collected),
         *((f"Allocations {word}", count) for word, count in facts.done.items()),
     ]
-    told = [(word, number(count)) for word, count in figures if count]
+    told: list[tuple[str, ...]] = [(word, number(count)) for word, count in figures if count]
     if told:
         yield "## Figures"
         yield ""

@@ -4,10 +4,9 @@ In: StoryFacts, numbers only. Out: a standing and a sentence; each clause is one
 """
 
 import msgspec
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, gettext_noop, ngettext
 
 from dashboard.outcomes import OutcomeSentence
-from dashboard.texts import plural
 from dashboard.wording import clock_time, count_of, number, one_of, span
 from dashboard.work_words import done_parts
 
@@ -182,7 +181,7 @@ def _strong(facts: StoryFacts) -> str:
 def _placed(facts: StoryFacts) -> list[str]:
     """How what it placed fares, and what a drain has still to move."""
     told = [
-        count_of(facts.placed[status], *words)
+        gettext(words).format(count=number(facts.placed[status]))
         for status, words in _FARE
         if facts.placed.get(status)
     ]
@@ -193,12 +192,12 @@ def _placed(facts: StoryFacts) -> list[str]:
 
 #: By client status.
 _FARE = (
-    ("running", plural("{count} runs", "{count} run")),
-    ("pending", plural("{count} is about to start", "{count} are about to start")),
-    ("complete", plural("{count} has finished", "{count} have finished")),
-    ("failed", plural("{count} has failed", "{count} have failed")),
-    ("lost", plural("{count} was lost", "{count} were lost")),
-    ("unknown", plural("{count} is out of reach", "{count} are out of reach")),
+    ("running", gettext_noop("{count} placed and running")),
+    ("pending", gettext_noop("{count} placed and about to start")),
+    ("complete", gettext_noop("{count} placed and finished")),
+    ("failed", gettext_noop("{count} placed and failed")),
+    ("lost", gettext_noop("{count} placed and lost")),
+    ("unknown", gettext_noop("{count} placed and out of reach")),
 )
 
 

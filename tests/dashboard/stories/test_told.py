@@ -113,13 +113,16 @@ def test_a_story_that_needed_nothing_says_so():
 
 def test_a_row_says_how_what_was_placed_fares():
     lost = StoryFacts(evaluations=5, placed={"running": 4, "pending": 1, "stopped": 2})
-    assert outcome_of(lost).strong == "4 run and 1 is about to start."
+    assert outcome_of(lost).strong == "4 placed and running and 1 placed and about to start."
     drain = StoryFacts(
         evaluations=2, placed={"running": 84}, left=36, blocked=1, waiting=2, lacking="memory"
     )
-    assert outcome_of(drain).strong == "84 run, 36 are still to move and 2 wait for memory."
+    assert (
+        outcome_of(drain).strong
+        == "84 placed and running, 36 are still to move and 2 wait for memory."
+    )
     launch = StoryFacts(evaluations=1, placed={"complete": 1})
-    assert outcome_of(launch).strong == "1 has finished."
+    assert outcome_of(launch).strong == "1 placed and finished."
 
 
 def test_a_rollout_that_gets_nowhere_says_how_often():
