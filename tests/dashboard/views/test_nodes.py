@@ -226,8 +226,11 @@ def test_the_board_leads_to_the_evaluation_that_holds_an_allocation_up(
 def test_who_began_a_drain_is_named_where_its_story_alone_knows(store, browser, node, ids):
     asked = DrainRequest(strategy=DrainStrategy(), note=DrainNote(meta={"ticket": "OPS-412"}))
     kim = replace(MANAGER, name="kim")
+    assert 'class="tag push"' not in one_line(browser.get("/drains/").text)
     drain_node(store, node.id, asked, by=kim, now=SOME_MOMENT, ids=ids)
-    (line,) = browser.get("/drains/").context["running"]
+    listed = browser.get("/drains/")
+    (line,) = listed.context["running"]
+    assert '<span class="tag push">1</span>' in one_line(listed.text)
     assert line["by"] == line["story"].actor != ""
     page = browser.get(f"/drains/{node.id}/")
     assert page.context["by"] == line["by"]
