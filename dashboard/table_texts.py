@@ -101,6 +101,7 @@ TABLE_TEXTS = (
         " “runfleet”, of a wheel “bivouac fleet”, joins simulated ones."
     ),
     gettext_noop("Size"),
+    gettext_noop("Started"),
     gettext_noop("Started by"),
     gettext_noop("State"),
     gettext_noop("Status"),
@@ -249,6 +250,7 @@ TABLE_TEXTS = (
     gettext_noop("waits"),
     gettext_noop("waits for a person"),
     gettext_noop("waits for its turn"),
+    gettext_noop("waits for room"),
     gettext_noop("warning"),
     gettext_noop("went back"),
     gettext_noop("Allocations appear here the moment a plan is committed."),

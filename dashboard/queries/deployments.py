@@ -138,7 +138,12 @@ def _line(
         "stuck": "failed", "unhealthy": "failed", "canary": "canary", "paused": "paused",
         "waits": "blocked",
     }  # fmt: skip
-    actions = {"canary": "Review", "stuck": "Look", "unhealthy": "Look", "waits": "See why"}
+    actions = {
+        "canary": "Review",
+        "stuck": "Look",
+        "unhealthy": "Look",
+        "waits": gettext("See why"),
+    }
     return RolloutLine(
         progress=progress,
         standing=standing,

@@ -102,6 +102,15 @@ KEPT: dict[str, set[str]] = {
     "queries/navigation.py": {"Nodes lost"},
     # What the record and libraries say, compared or cut off.
     "queries/allocation.py": {"Driver Failure", "Restart Signaled"},
+    "rollout_endings.py": {
+        "Cancelled due to newer version of job", "Cancelled because job is stopped",
+        "no stable job version to auto revert to",
+    },
+    # Expressions.
+    "queries/deployment.py": {
+        " and ", 'DeploymentID == "{}"', "DeploymentStatus.Healthy == true",
+        "DeploymentStatus.Healthy == false",
+    },
     "queries/list_expression.py": {"failed to read result page: ", "no match found, "},
     "queries/policies.py": {
         "Failed to parse ACL Policy: ", "failed to parse rules: ", "policy 0 invalid: ",
