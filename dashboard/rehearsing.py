@@ -15,6 +15,7 @@ from django.utils.translation import gettext
 from cluster.operations.errors import Conflict, NotFound, OperationRefused
 from cluster.operations.rehearsals import NOT_FOUND, cancel_rehearsal
 from cluster.rehearsal import asking
+from cluster.rehearsal.scenario import ScenarioProblems
 from cluster.store.access import StoreAccess, the_store
 from cluster.store.audit_entries import Act
 from dashboard.acts import note_refusal
@@ -41,6 +42,13 @@ def ask_to_rehearse(
         keep=settings.BIVOUAC_REHEARSALS,
         keep_hours=settings.BIVOUAC_REHEARSAL_HOURS,
     )
+
+
+def plain_problems(refusal: OperationRefused) -> str:
+    """What is wrong, without the places in a document that nobody who reads it has written."""
+    if isinstance(refusal, ScenarioProblems):
+        return "; ".join(problem.message for problem in refusal.problems)
+    return str(refusal)
 
 
 def end_open_rehearsal(store: StoreAccess, rehearsal_id: str, *, by: Caller, now: int) -> None:

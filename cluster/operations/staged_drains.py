@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from cluster.jobspec.problems import Problem
 from cluster.operations.errors import Conflict, NotFound, OperationRefused
 from cluster.operations.rights import require_management, require_writes
 from scheduler.access.caller import Caller
@@ -51,11 +52,11 @@ def start_staged_drain(
     require_writes(by, "node")
 
     def work(change: Change) -> StagedDrain:
-        problems = list(_problems(change, request))
+        problems = list(why_not_staged(change, request))
         if problems:
             more = len(problems) - _MOST_NAMED
-            told = problems[:_MOST_NAMED] + ([f"and {more} more"] if more > 0 else [])
-            raise OperationRefused("; ".join(told))
+            told = [f"{each.path}: {each.message}" for each in problems[:_MOST_NAMED]]
+            raise OperationRefused("; ".join(told + ([f"and {more} more"] if more > 0 else [])))
         for old in _outlived(change.list_all(STAGED_DRAINS)):
             change.delete(STAGED_DRAINS, old.id)
         closed = _close(change, request.node_ids) if request.close_first else ()
@@ -133,15 +134,16 @@ def cancel_staged_drain(
     return store.write(WriteKind.NODE_DRAIN, work, now=now, by=by)[1]
 
 
-def _problems(reader: StateReader, request: StagedDrainRequest) -> Iterator[str]:
+def why_not_staged(reader: StateReader, request: StagedDrainRequest) -> Iterator[Problem]:
+    """Everything for which `start_staged_drain` refuses it; nothing where it would begin."""
     count = len(request.node_ids)
     if not count:
-        yield "NodeIDs: names no node"
+        yield Problem("NodeIDs", "names no node")
     if count > MOST_NODES:
-        yield f"NodeIDs: {count} nodes; at most {MOST_NODES} in one staged drain"
+        yield Problem("NodeIDs", f"{count} nodes; at most {MOST_NODES} in one staged drain")
         return
     if not 1 <= request.at_once <= MOST_NODES:
-        yield f"AtOnce: must be from 1 to {MOST_NODES}"
+        yield Problem("AtOnce", f"must be from 1 to {MOST_NODES}")
     running = reader.list_by(STAGED_DRAINS, "status", StagedDrainStatus.RUNNING.value)
     taken = {node_id: drain.id for drain in running for node_id in drain.node_ids}
     seen: set[str] = set()
@@ -149,13 +151,14 @@ def _problems(reader: StateReader, request: StagedDrainRequest) -> Iterator[str]
         place = f"NodeIDs[{number}]"
         node = reader.node(node_id)
         if node_id in seen:
-            yield f"{place}: node {node_id} is named twice"
+            yield Problem(place, f"node {node_id} is named twice")
         elif node is None:
-            yield f"{place}: there is no node {node_id}"
+            yield Problem(place, f"there is no node {node_id}")
         elif node_id in taken:
-            yield f"{place}: node {node.name} is in staged drain {taken[node_id]}, which runs"
+            told = f"node {node.name} is in staged drain {taken[node_id]}, which runs"
+            yield Problem(place, told)
         elif node.drain_strategy is not None:
-            yield f"{place}: node {node.name} drains already"
+            yield Problem(place, f"node {node.name} drains already")
         seen.add(node_id)
 
 

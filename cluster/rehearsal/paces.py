@@ -5,11 +5,12 @@ became of it, in numbers, side by side.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from msgspec.structs import replace
 
 from cluster.rehearsal.result import RehearsalEnd, Rehearsed, RehearsedGroup, RehearsedPace
-from cluster.rehearsal.scenario import DrainNodes, Scenario
+from cluster.rehearsal.scenario import DrainNodes, Scenario, ScenarioProblems
 
 #: Ended before it was known what becomes of it.
 CUT = frozenset({RehearsalEnd.TIME, RehearsalEnd.EVALUATIONS})
@@ -18,14 +19,21 @@ CUT = frozenset({RehearsalEnd.TIME, RehearsalEnd.EVALUATIONS})
 def with_paces(
     scenario: Scenario, result: Rehearsed, rehearse: Callable[[Scenario], Rehearsed]
 ) -> Rehearsed:
-    """The result of a scenario with those of its other paces beside; all at once first."""
+    """The result of a scenario with those of its other paces beside; all at once first.
+
+    A pace that would be refused is left out; where it was the only other one, there are none.
+    """
     asked = _paced(scenario)
     if asked is None or result.ending in CUT:
         return result
     place, drain = asked
     found = {drain.at_once: result}
     for pace in _others(drain):
-        found[pace] = rehearse(_at(scenario, place, replace(drain, at_once=pace)))
+        # Nodes that drain already cannot drain a few at a time: then there is no such pace.
+        with suppress(ScenarioProblems):
+            found[pace] = rehearse(_at(scenario, place, replace(drain, at_once=pace)))
+    if len(found) == 1:
+        return result
     ordered = sorted(found, key=lambda pace: (pace > 0, -pace))
     return replace(result, paces=tuple(_told(pace, found[pace]) for pace in ordered))
 

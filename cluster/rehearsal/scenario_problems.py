@@ -4,7 +4,7 @@ In: a record, changes. Out: problems, each with its place: names that nobody kno
 operation that makes the change would refuse.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from cluster.jobspec.problems import Problem
 from cluster.jobspec.validate import single_problems
@@ -12,6 +12,7 @@ from cluster.operations.admission import place_problems
 from cluster.operations.errors import OperationRefused
 from cluster.operations.filter_expression import compile_filter
 from cluster.operations.scaling import why_not_scaled
+from cluster.operations.staged_drains import StagedDrainRequest, why_not_staged
 from cluster.rehearsal.scenario import (
     WHOLE,
     AddNodes,
@@ -46,8 +47,8 @@ def unknown_names(reader: StateReader, scenario: Scenario) -> list[Problem]:
 def problems_of(reader: StateReader, change: ScenarioChange, path: str) -> Iterator[Problem]:
     """What a change names that the record does not know, and what its operation would refuse."""
     match change:
-        case DrainNodes(nodes=choice):
-            yield from _node_problems(reader, choice, f"{path}.Drain")
+        case DrainNodes():
+            yield from _drain_problems(reader, change, f"{path}.Drain")
         case LoseNodes(nodes=choice):
             yield from _node_problems(reader, choice, f"{path}.Lose")
         case PurgeNodes(nodes=choice):
@@ -86,6 +87,28 @@ def _scale_problems(reader: StateReader, change: ScaleJob, path: str) -> Iterato
         assert group is not None, "its name is one of them"
         if why := why_not_scaled(reader, job, group, change.count):
             yield Problem(f"{path}.Count", why)
+
+
+def _drain_problems(reader: StateReader, change: DrainNodes, path: str) -> Iterator[Problem]:
+    found = list(_node_problems(reader, change.nodes, path))
+    yield from found
+    if change.at_once and not found:
+        node_ids = change.nodes.node_ids or [
+            node.id for node in filtered_nodes(reader, change.nodes)
+        ]
+        for problem in why_not_staged(reader, staged_request(change, node_ids)):
+            yield Problem(f"{path}.{problem.path}", problem.message)
+
+
+def staged_request(change: DrainNodes, node_ids: Sequence[str]) -> StagedDrainRequest:
+    """What a drain of so many nodes at a time asks for."""
+    return StagedDrainRequest(
+        node_ids=tuple(node_ids),
+        at_once=change.at_once,
+        deadline=change.deadline,
+        ignore_system_jobs=change.ignore_system_jobs,
+        close_first=change.close_first,
+    )
 
 
 def _node_problems(reader: StateReader, choice: NodeChoice, path: str) -> Iterator[Problem]:

@@ -23,7 +23,7 @@ from cluster.operations.nodes import (
 from cluster.operations.quotas import put_quota
 from cluster.operations.scaling import ScalingRequest, scale_job
 from cluster.operations.scheduler_settings import set_scheduler_settings
-from cluster.operations.staged_drains import StagedDrainRequest, start_staged_drain
+from cluster.operations.staged_drains import start_staged_drain
 from cluster.rehearsal.scenario import (
     AddNodes,
     ChangeQuota,
@@ -42,7 +42,7 @@ from cluster.rehearsal.scenario import (
     ScenarioProblems,
     StopJob,
 )
-from cluster.rehearsal.scenario_problems import filtered_nodes, problems_of
+from cluster.rehearsal.scenario_problems import filtered_nodes, problems_of, staged_request
 from scheduler.access.caller import CLUSTER
 from scheduler.errors import SchedulerError
 from scheduler.ports import Clock, IDSource
@@ -115,13 +115,7 @@ class ScenarioStage:
     def _(self, change: DrainNodes) -> None:
         node_ids = self._chosen(change.nodes, "drained")
         if change.at_once:
-            staged = StagedDrainRequest(
-                node_ids=tuple(node_ids),
-                at_once=change.at_once,
-                deadline=change.deadline,
-                ignore_system_jobs=change.ignore_system_jobs,
-                close_first=change.close_first,
-            )
+            staged = staged_request(change, node_ids)
             start_staged_drain(self._store, staged, by=CLUSTER, now=self._now, ids=self._ids)
             return
         strategy = DrainStrategy(

@@ -27,7 +27,7 @@ from dashboard.admin.act_forms import ActForm
 from dashboard.admin.chosen import MOST_CHOSEN, ChoosingAdmin, ChosenRows
 from dashboard.operator_site import caller_of_request, may
 from dashboard.queries.rehearsals import rehearsal_context
-from dashboard.rehearsing import LOOK_AGAIN_S, ask_to_rehearse
+from dashboard.rehearsing import LOOK_AGAIN_S, ask_to_rehearse, plain_problems
 from dashboard.rights import Right
 from dashboard.texts import plural
 from dashboard.wording import count_of, number
@@ -171,7 +171,8 @@ class ActingAdmin(ChoosingAdmin):
         except OperationRefused as refusal:
             told = Act(f"rehearse: {act.words}")
             note_refusal(request, caller_of_request(request), refusal, told)
-            messages.error(request, gettext("Not rehearsed: {refusal}").format(refusal=refusal))
+            why = plain_problems(refusal)
+            messages.error(request, gettext("Not rehearsed: {refusal}").format(refusal=why))
             return self._act_page(request, act, chosen, form)
         answers = {**chosen.query, "rehearsal": asked.id} | form.as_query()
         return HttpResponseRedirect(f"{request.path}?{urlencode(answers)}")

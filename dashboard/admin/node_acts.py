@@ -71,7 +71,9 @@ def drain_told(_request: HttpRequest, rows: Nodes, _form: Any) -> list[str]:
                 draining=number(draining), verb=verb
             )
         )
-    if len(rows) > 1:
+    if len(rows) > 1 and draining:
+        told.append(gettext("Nodes that drain already cannot drain a few at a time."))
+    elif len(rows) > 1:
         told.append(
             gettext(
                 "Drained all together they become ineligible first, so that nothing moves"

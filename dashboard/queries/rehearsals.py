@@ -62,6 +62,8 @@ def rehearsal_context(
         "document": row.scenario if told else "",
         "act": act_of(scenario, access) if told else None,
         "now": now,
+        # Begun, and nothing is told of it yet.
+        "reads": bool(row.begun_at) and not (row.has_ended or row.evaluations or row.lasts),
         "ran_for": max(0, now - row.begun_at) if row.begun_at else 0,
         "pace": pace_told(scenario),
         "outcome": _outcome(row),

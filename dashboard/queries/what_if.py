@@ -119,6 +119,7 @@ def _with_row(more: AskedChange, rows: Sequence[AskedChange], rehearsal_id: str)
 
 def _limits(reader: RecordReader) -> dict[str, Any]:
     return {
+        "most_ns": round(settings.BIVOUAC_REHEARSAL_SECONDS * 1_000_000_000),
         "most_seconds": f"{settings.BIVOUAC_REHEARSAL_SECONDS:g}",
         "most_mib": number(settings.BIVOUAC_REHEARSAL_MEMORY_MIB),
         "page_index": reader.index,

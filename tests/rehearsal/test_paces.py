@@ -2,12 +2,15 @@
 
 import pytest
 
+from cluster.operations.nodes import DrainRequest, drain_node
 from cluster.rehearsal.result import RehearsalEnd
 from cluster.rehearsal.run import RehearsalLimits
 from cluster.rehearsal.scenario import ScenarioProblems
 from cluster.rehearsal.scenario_form import read_scenario
 from cluster.rehearsal.wire import HIDDEN, for_reader
 from scheduler.access.access import Access
+from scheduler.access.caller import CLUSTER
+from scheduler.structs.node import DrainStrategy
 from tests.builders import SECOND
 from tests.rehearsal.quiet_cluster import QuietCluster, job_document
 
@@ -82,6 +85,34 @@ def test_one_that_took_too_long_has_no_other_paces(full):
         limits=RehearsalLimits(seconds=3),
     )
     assert (result.ending, result.paces) == (RehearsalEnd.TIME, ())
+
+
+def begun(cluster, number):
+    """Whose deadline or options a drain of it changes."""
+    node_id = cluster.node_id(number)
+    request = DrainRequest(strategy=DrainStrategy(deadline=3600 * SECOND))
+    plane = cluster.plane
+    drain_node(plane.store, node_id, request, by=CLUSTER, now=plane.clock.now(), ids=plane.ids)
+    return node_id
+
+
+def test_with_nodes_that_drain_already_there_is_no_other_pace(full):
+    """All together they do; a few at a time would be refused."""
+    node_ids = [begun(full, 1), *nodes_of(full, 2, 3)]
+    result = full.rehearse(drain(node_ids, Paces=[2, 1]))
+    alone = full.rehearse(drain(node_ids))
+    assert (result.ending, result.paces) == (alone.ending, ())
+    assert result.totals == alone.totals
+
+
+def test_nodes_that_drain_already_are_named_where_it_would_be_refused(full):
+    first, second = full.node_id(1), begun(full, 2)
+    with pytest.raises(ScenarioProblems) as caught:
+        full.rehearse(drain([first, second], AtOnce=1))
+    name = full.store.node(second).name
+    (problem,) = caught.value.problems
+    place = "Changes[0].Drain.NodeIDs[1]"
+    assert (problem.path, problem.message) == (place, f"node {name} drains already")
 
 
 def test_a_group_that_one_may_not_read_is_not_named(full):

@@ -7,6 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from cluster.operations.nodes import DrainRequest, drain_node
 from cluster.operations.rehearsals import begin_rehearsal
 from cluster.runtime.rehearsal_process import carry_out
 from scheduler.access.caller import CLUSTER
@@ -14,7 +15,8 @@ from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import NAMESPACES, REHEARSALS
 from scheduler.structs.allocation import ClientStatus, DeploymentHealth
 from scheduler.structs.job import Namespace
-from tests.builders import SOME_MOMENT, make_allocation, make_job, make_node
+from scheduler.structs.node import DrainStrategy
+from tests.builders import SOME_MOMENT, CountingIDs, make_allocation, make_job, make_node
 from tests.dashboard.views.conftest import one_line
 from tests.people import account_with
 
@@ -84,6 +86,9 @@ def test_a_drain_is_rehearsed_with_the_answers_given_and_nothing_drains(running,
     assert 'value="90m"' in page.text
     node = running.read(lambda reader: reader.node(NODES[0].id))
     assert node.drain_strategy is None
+    begin_rehearsal(running, the_rehearsal(running).id, "web", by=CLUSTER, now=SOME_MOMENT)
+    begun = page_of(operator, answer.headers["Location"]).text
+    assert "Its process starts and reads the record.</strong> It has run for" in begun
 
 
 def test_what_it_found_is_shown_on_the_same_page(running, operator):
@@ -150,6 +155,19 @@ def test_names_that_one_may_not_read_are_left_out(running, operator):
     page = page_of(other, address)
     assert (page.status, "one you may not read" in page.text) == (200, True)
     assert "web.web" not in page.text
+
+
+def test_nodes_that_drain_already_are_rehearsed_all_together_alone(running, operator):
+    request = DrainRequest(strategy=DrainStrategy())
+    told = {"by": CLUSTER, "now": SOME_MOMENT, "ids": CountingIDs()}
+    drain_node(running, NODES[1].id, request, **told)
+    answer = asked(operator, NODES, at_once="1")
+    text = one_line(html.unescape(answer.content.decode()))
+    assert f"Not rehearsed: node {HOSTILE} drains already</" in text
+    assert "Nodes that drain already cannot drain a few at a time." in text
+    address = asked(operator, NODES).headers["Location"]
+    carried_out(running)
+    assert "0 of 1 that need a place find one." in page_of(operator, address).text
 
 
 def test_bad_answers_rehearse_nothing(running, operator):
