@@ -31,7 +31,10 @@ def memory_mib() -> int:
 
 @contextmanager
 def memory_limit(mib: int) -> Iterator[None]:
-    """Inside, more than so much ends what the main thread does with a MemoryError, once."""
+    """Inside, more than so much ends what the main thread does with a MemoryError, once.
+
+    For the main thread alone: only there signals are heard.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     most = _kib("VmData") * 1024 + _AT_ONCE * mib * _MIB
     if hard == resource.RLIM_INFINITY or most < hard:

@@ -99,9 +99,7 @@ def carry_out(rehearsal_id: str, write: Write = write_down) -> None:
 def _rehearsed(told: _Told) -> StoredRehearsal:
     scenario = read_scenario(msgspec.json.decode(told.row.scenario))
     limits = RehearsalLimits(seconds=settings.BIVOUAC_REHEARSAL_SECONDS)
-    with memory_limit(settings.BIVOUAC_REHEARSAL_MEMORY_MIB):
-        result = rehearse(scenario, limits, told.tell)
-        packed = pack(result)
+    result = rehearse(scenario, limits, told.tell)
     return replace(
         told.row,
         status=RehearsalStatus.COMPLETE,
@@ -112,7 +110,7 @@ def _rehearsed(told: _Told) -> StoredRehearsal:
         lasts=result.lasts,
         took=result.took,
         memory_mb=memory_mib(),
-        packed=packed,
+        packed=pack(result),
     )
 
 
@@ -124,6 +122,7 @@ def run(rehearsal_id: str, write: Write) -> None:
     """All that this process is for."""
     watch_parent()
     try:
-        carry_out(rehearsal_id, write)
+        with memory_limit(settings.BIVOUAC_REHEARSAL_MEMORY_MIB):
+            carry_out(rehearsal_id, write)
     finally:
         close_the_store()
