@@ -45,6 +45,12 @@ class DrainForm(ActForm):
         error_messages={"required": gettext_lazy("Give a reason; it is kept with the drain.")},
         widget=forms.TextInput(attrs={"class": "vTextField", "autofocus": True}),
     )
+    ticket = forms.CharField(
+        max_length=100,
+        required=False,
+        help_text=gettext_lazy("Such as OPS-412. Kept with the drain and in the history."),
+        widget=forms.TextInput(attrs={"class": "vTextField"}),
+    )
     deadline = forms.ChoiceField(
         choices=[
             ("15m", gettext_lazy("15 minutes")),
@@ -115,8 +121,13 @@ class DrainForm(ActForm):
             strategy=DrainStrategy(
                 deadline=self._deadline(), ignore_system_jobs=fields["ignore_system_jobs"]
             ),
-            note=DrainNote(meta={"message": fields["reason"], "by": user}),
+            note=DrainNote(meta=self._meta(user)),
         )
+
+    def _meta(self, user: str) -> dict[str, str]:
+        fields = self.cleaned_data
+        meta = {"message": fields["reason"], "by": user, "ticket": fields["ticket"]}
+        return {name: told for name, told in meta.items() if told or name != "ticket"}
 
     def _deadline(self) -> int:
         fields = self.cleaned_data
@@ -153,7 +164,7 @@ class DrainForm(ActForm):
             deadline=self._deadline(),
             ignore_system_jobs=fields["ignore_system_jobs"],
             close_first=fields["close_first"],
-            meta={"message": fields["reason"], "by": user},
+            meta=self._meta(user),
         )
 
     def told(self) -> str:
@@ -165,7 +176,8 @@ class DrainForm(ActForm):
             parts.append("system jobs left running")
         if fields.get("at_once"):
             parts.append(f"{fields['at_once']} nodes at once")
-        return f"Drain: {', '.join(parts)}. Reason: {fields['reason']}"
+        told = f"Drain: {', '.join(parts)}. Reason: {fields['reason']}"
+        return f"{told}. Ticket: {fields['ticket']}" if fields["ticket"] else told
 
 
 class CancelForm(ActForm):

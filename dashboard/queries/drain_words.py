@@ -28,6 +28,14 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     replacement: Allocation | None = None
     #: What keeps its job from going on, and with it this allocation.
     blocker: Evaluation | None = None
+    #: Where it was rehearsed: a key of the labels, and words.
+    verdict: str = ""
+    rehearsed: str = ""
+
+    @property
+    def verdict_icon(self) -> str:
+        """Of whether it goes as rehearsed."""
+        return {"differs": "warning", "to-come": "pending"}.get(self.verdict, "check")
 
 
 def milestones(cards: Sequence[Card]) -> dict[str, Any]:

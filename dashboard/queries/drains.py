@@ -11,6 +11,14 @@ from django.utils.translation import gettext, gettext_noop
 
 from cluster.store.ports import RecordReader, StoryFilter
 from dashboard.queries.allocations import state_of
+from dashboard.queries.drain_beside import (
+    MOST_LINES,
+    beside_rehearsal,
+    finish_lines,
+    held_lines,
+    rehearsed_told,
+    with_verdicts,
+)
 from dashboard.queries.drain_events import MAX_LINES, drain_lines
 from dashboard.queries.drain_words import Card, deadline_words, milestones, sentence
 from dashboard.queries.staged_drains import staged_lines, turn_of
@@ -167,7 +175,7 @@ def drain_panel(reader: RecordReader, subscription: Subscription, now: int) -> d
 def drain_parts(
     reader: RecordReader, node_id: str, namespaces: frozenset[str] | None, now: int
 ) -> dict[str, Any] | None:
-    """Everything the board says, in five reads; a fixed number whatever moves."""
+    """Everything the board says, in a fixed number of reads whatever moves."""
     node = reader.node(node_id)
     if node is None:
         return None
@@ -176,9 +184,15 @@ def drain_parts(
     reader.preload(allocs=[item.next_allocation for item in moving if item.next_allocation])
     blocked = _blocked(reader, moving)
     cards = [_card(reader, node, item, blocked.get(item.job_key)) for item in moving]
-    shown = [card for card in cards if namespaces is None or card.alloc.namespace in namespaces]
+    seen = [card for card in cards if namespaces is None or card.alloc.namespace in namespaces]
     strip = strip_of(reader, seen_stories(namespaces, {NODE_READ}), node_id=node_id, kinds=_DRAINS)
     newest: Sequence[StripLine] = strip["stories"]
+    is_over = node.drain_strategy is None
+    stories = [line.story for line in newest]
+    beside = beside_rehearsal(reader, stories, last, namespaces, is_over=is_over)
+    shown = with_verdicts(seen, beside)
+    held = held_lines(shown)
+    left = sum(not card.alloc.is_client_terminal for card in cards)
     own = (
         event
         for event in node.events
@@ -188,6 +202,11 @@ def drain_parts(
     return {
         "node": node,
         **strip,
+        "beside": beside,
+        "rehearsed": rehearsed_told(shown),
+        "held": held[:MOST_LINES],
+        "more_held": len(held[MOST_LINES:]),
+        "finish": finish_lines(node, held, left),
         "staged": turn_of(reader, node_id),
         "last": last,
         "never": node.last_drain is None and node.drain_strategy is None,
@@ -205,7 +224,6 @@ def drain_parts(
         "by": drained_by(last, reader.token_names(_accessors([node])))
         or (newest[0].story.actor if newest else ""),
         "ticket": last.meta.get("ticket", ""),
-        "held_up": next((card.blocker for card in shown if card.tone == "blocked"), None),
         "lines": lines[:MAX_LINES],
         "more_lines": max(len(lines) - MAX_LINES, 0),
     }

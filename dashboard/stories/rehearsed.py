@@ -57,6 +57,8 @@ class ComparedLine(msgspec.Struct, frozen=True, kw_only=True):
     is_on: str
     #: It went where an equal one of its group was named.
     is_swapped: bool
+    #: It was rehearsed to find no place.
+    was_to_wait: bool
     #: A key of the labels: `as-rehearsed`, `differs`, `to-come`.
     verdict: str
 
@@ -144,11 +146,11 @@ def rehearsal_of(reader: RecordReader, story: Story) -> tuple[StoredRehearsal, R
         for row in reader.list_all(REHEARSALS)
         if row.status is RehearsalStatus.COMPLETE and row.snapshot_index < story.create_index
     ]
+    nodes = _nodes_of(reader, story) if story.kind in _OF_NODES else set()
     for row in sorted(rows, key=lambda row: (row.snapshot_index, row.create_index), reverse=True):
         scenario = read_scenario(msgspec.json.decode(row.scenario))
-        result = _unpacked(row.packed)
-        if _is_of(reader, story, scenario, result):
-            return row, result
+        if _is_of(reader, story, nodes, scenario, row.packed):
+            return row, _unpacked(row.packed)
     return None
 
 
@@ -157,24 +159,28 @@ _REHEARSABLE = frozenset(
 )
 
 
+_OF_NODES = frozenset({StoryKind.DRAIN, StoryKind.LOSS})
+
+
 @lru_cache(8)
 def _unpacked(packed: bytes) -> Rehearsed:
     return unpack(packed)
 
 
-def _is_of(reader: RecordReader, story: Story, scenario: Scenario, result: Rehearsed) -> bool:
+def _is_of(
+    reader: RecordReader, story: Story, nodes: set[str], scenario: Scenario, packed: bytes
+) -> bool:
     if len(scenario.changes) != 1:
         return False
     match scenario.changes[0]:
         case DrainNodes() if story.kind is StoryKind.DRAIN:
-            drained = {node.id for node in result.nodes if node.fate == "drained"}
+            drained = _with_fates(packed, "drained")
             # Of nodes that drain a few at a time only the first may have begun.
-            nodes = _nodes_of(reader, story)
             return bool(nodes) and nodes <= drained
         case LoseNodes() | PurgeNodes() if story.kind is StoryKind.LOSS:
             # What other nodes would have taken along tells nothing of these.
-            gone = {node.id for node in result.nodes if node.fate in ("lost", "purged")}
-            return bool(gone) and _nodes_of(reader, story) == gone
+            gone = _with_fates(packed, "lost", "purged")
+            return bool(gone) and nodes == gone
         case RunJob(job=job) if story.kind is StoryKind.ROLLOUT:
             made = reader.job_version(story.job_key, story.job_version, story.job_create_index)
             return job.key == story.job_key and made is not None and has_same_spec(job, made)
@@ -185,6 +191,10 @@ def _is_of(reader: RecordReader, story: Story, scenario: Scenario, result: Rehea
         case StopJob(key=key) if story.kind is StoryKind.STOP:
             return key == story.job_key and not story.alloc_name
     return False
+
+
+def _with_fates(packed: bytes, *fates: str) -> set[str]:
+    return {node.id for node in _unpacked(packed).nodes if node.fate in fates}
 
 
 def _nodes_of(reader: RecordReader, story: Story) -> set[str]:
@@ -286,5 +296,6 @@ def _line(each: RehearsedAllocation, alloc: Allocation | None, verdict: str) -> 
         rehearsed_on=alloc.node_name if alloc and is_swapped else each.to_node_name or waits,
         is_swapped=is_swapped,
         is_on=alloc.node_name if alloc is not None else "",
+        was_to_wait=each.outcome in _WAITS,
         verdict=verdict,
     )

@@ -55,7 +55,7 @@ KEPT: dict[str, set[str]] = {
     "admin/nodes.py": {"Set eligible"},
     "admin/drain_form.py": {
         "by force, at once", "deadline {}", "system jobs left running", "{} nodes at once",
-        "Drain: {}. Reason: {}",
+        "Drain: {}. Reason: {}", "{}. Ticket: {}",
     },
     "queries/audit.py": {
         "register job", "stop job", "purge job", "evaluate job", "stop allocation",

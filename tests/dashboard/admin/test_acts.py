@@ -126,16 +126,19 @@ def test_nodes_drain_in_stages_and_one_is_led_to_them(fleet, operator):
     ids = ",".join(node.id for node in NODES[:5])
     address = f"{LIST}drain/?ids={ids}"
     fields = {"reason": "kernel", "deadline": "1h", "at_once": "2", "close_first": "on"}
+    fields["ticket"] = "OPS-412"
     answer = post(operator, address, **fields)
     (drain,) = fleet.read(lambda reader: list(reader.list_all(STAGED_DRAINS)))
     assert answer.headers["Location"] == f"/drains/staged/{drain.id}/"
     assert (drain.at_once, drain.begun, len(drain.closed)) == (2, 2, 5)
-    assert drain.meta == {"message": "kernel", "by": "kim"}
+    assert drain.meta == {"message": "kernel", "by": "kim", "ticket": "OPS-412"}
     page = text_of(operator.get(answer.headers["Location"]))
     assert "5 nodes drain, 2 at a time." in page
     assert "0 of 5 nodes are done.</strong> 2 drain now, 3 wait for a turn, next is n003." in page
+    assert "<dt>ticket</dt><dd>OPS-412</dd>" in text_of(operator.get(f"/drains/{NODES[0].id}/"))
     entry = LogEntry.objects.first()
-    assert entry.change_message == "Drain: deadline 1h, 2 nodes at once. Reason: kernel"
+    told = "Drain: deadline 1h, 2 nodes at once. Reason: kernel. Ticket: OPS-412"
+    assert entry.change_message == told
     again = text_of(post(operator, address, **fields))
     assert f"node n001 is in staged drain {drain.id}, which runs" in again
 

@@ -220,7 +220,7 @@ def test_the_board_leads_to_the_evaluation_that_holds_an_allocation_up(
     answer = browser.get(f"/drains/{node.id}/")
     assert answer.context["strong"] == "web.web[0] waits: its job waits for room."
     assert 'href="/evaluations/waits/"' in answer.text
-    assert 'href="/evaluations/waits/explain/#unblock"' in answer.text
+    assert 'href="/explain/waits/?group=web&amp;unblock=1#unblock"' in answer.text
 
 
 def test_who_began_a_drain_is_named_where_its_story_alone_knows(store, browser, node, ids):
