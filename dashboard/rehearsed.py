@@ -23,7 +23,7 @@ from cluster.rehearsal.result import (
 from cluster.rehearsal.wire import HIDDEN
 from cluster.rehearsal.words import ASSUMED, ENDED
 from dashboard.rehearsed_ends import ended_by_drain
-from dashboard.wording import MINUS, NONE, count_of, dimension_word, number, one_of, span
+from dashboard.wording import MINUS, NONE, count_of, number, obstacle_word, one_of, span
 
 #: Lines that a page shows; the whole is in the API.
 MOST_GROUPS = 100
@@ -355,7 +355,7 @@ def _reason(waiting: WaitReason | None) -> str:
     """What lacks, and by how much on the node that lacks least (which the page links)."""
     if waiting is None:
         return gettext("its turn did not come")
-    word = dimension_word(waiting.reason) if waiting.reason else waiting.text
+    word = obstacle_word(waiting.reason) if waiting.reason else waiting.text
     if waiting.missing and waiting.node_name:
         unit = {"cpu": "MHz", "memory": "MiB"}.get(waiting.reason, "")
         return gettext("{word}: short by {missing}{part} on").format(

@@ -27,6 +27,23 @@ _DIMENSIONS = {
 }
 #: Nodes that were refused because one that no check can tell from them was.
 _FILTERS = {"computed class ineligible": gettext_noop("what refused another node of their class")}
+_CONSTRAINT = re.compile(
+    r"\$\{([\w.\-]+)\} (=|==|is|!=|not|<|<=|>|>=|regexp|version|semver|set_contains|"
+    r"set_contains_all|set_contains_any|is_set|is_not_set)(?: (.*))?",
+    re.DOTALL,
+)
+_ASKED = {
+    "is": gettext_noop("it asks for {name} = {value}"),
+    "not": gettext_noop("it asks for {name} != {value}"),
+    "regexp": gettext_noop("it asks for {name} that matches {value}"),
+    "version": gettext_noop("it asks for a version of {name} that is {value}"),
+    "semver": gettext_noop("it asks for a version of {name} that is {value}"),
+    "set_contains": gettext_noop("it asks for {name} with {value} in it"),
+    "set_contains_all": gettext_noop("it asks for {name} with all of {value} in it"),
+    "set_contains_any": gettext_noop("it asks for {name} with any of {value} in it"),
+    "is_set": gettext_noop("it asks for nodes that have {name}"),
+    "is_not_set": gettext_noop("it asks for nodes without {name}"),
+}
 _APPEARED = re.compile(r"capacity of class v1:\d+ appeared meanwhile")
 _OF_CLASS = re.compile(r"a node of class v1:\d+")
 _DIGITS = re.compile(r"(\d+)")
@@ -164,6 +181,20 @@ def data_size(size: int) -> str:
 def dimension_word(name: str) -> str:
     """A dimension of room as a sentence names it: `CPU` for `cpu`."""
     return gettext(_DIMENSIONS[name]) if name in _DIMENSIONS else name
+
+
+def obstacle_word(reason: str) -> str:
+    """What keeps work from a node, as a clause: `it asks for kernel.name = linux`, `CPU`."""
+    if reason == "distinct_hosts":
+        return gettext("another of its own runs there")
+    found = _CONSTRAINT.fullmatch(reason.strip())
+    if found is None:
+        return dimension_word(reason)
+    name, operand, value = found[1].removeprefix("attr."), found[2], found[3] or ""
+    if operand not in _ASKED:
+        asked = gettext("it asks for {name} {operand} {value}")
+        return asked.format(name=name, operand=operand, value=value)
+    return gettext(_ASKED[operand]).format(name=name, value=value)
 
 
 def plain_reason(text: str) -> str:

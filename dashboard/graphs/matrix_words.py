@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dashboard.texts import gettext
-from dashboard.wording import MINUS, NONE, amount, dimension_word, number
+from dashboard.wording import MINUS, NONE, amount, dimension_word, number, obstacle_word
 from scheduler.structs.explanation import (
     NodeVerdict,
     VerdictKind,
@@ -54,7 +54,7 @@ def obstacle(key: Obstacle, missing: Sequence[int]) -> str:
     if key.kind is VerdictKind.ROOM:
         return "none"
     if not any(missing):
-        return dimension_word(key.reason)
+        return obstacle_word(key.reason)
     word, unit = dimension_word(key.check), UNITS.get(key.check, "")
     if key.band == ALL_OF_IT:
         return gettext("{word}: nothing free").format(word=word)
@@ -88,7 +88,7 @@ def now_of_node(verdict: NodeVerdict | None, key: Obstacle, missing: int) -> tup
         return told, f"{number(abs(less))} {'less' if less > 0 else 'more'}"
     if (verdict.kind, verdict.check, verdict.reason) == (key.kind, key.check, key.reason):
         return "", "same"
-    return dimension_word(verdict.reason), ""
+    return obstacle_word(verdict.reason), ""
 
 
 def _signed(value: int) -> str:

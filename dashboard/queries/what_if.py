@@ -30,7 +30,7 @@ from dashboard.queries.what_if_nodes import before_after, destinations_told
 from dashboard.rehearsed import MOST_GROUPS, RehearsedSum, group_lines
 from dashboard.topology import MappedNodes, rack_keys, rack_label
 from dashboard.viewer import Absent, Viewer
-from dashboard.wording import count_of, dimension_word, number, span
+from dashboard.wording import count_of, number, obstacle_word, span
 from scheduler.structs.rehearsal import StoredRehearsal
 
 #: Allocations that are shown until all are asked for; kinds of lacks that are named.
@@ -183,7 +183,7 @@ def _lacks(found: Rehearsed) -> str:
     for group in found.groups:
         waiting = group.waiting
         if group.waits and waiting is not None and waiting.reason and not waiting.is_of_quota:
-            counts[dimension_word(waiting.reason)] += group.waits
+            counts[obstacle_word(waiting.reason)] += group.waits
     return ", ".join(f"{word} {number(count)}" for word, count in counts.most_common(_MOST_LACKS))
 
 

@@ -66,3 +66,27 @@ def test_names_are_ordered_as_people_count():
     assert sorted(["r10", "r2", "web[10]", "web[5]", "web-1-10", "web-1-9", ""], key=natural) == [
         "", "r2", "r10", "web-1-9", "web-1-10", "web[5]", "web[10]",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("${attr.kernel.name} = linux", "it asks for kernel.name = linux"),
+        ("${meta.rack} is r3", "it asks for meta.rack = r3"),
+        ("${node.class} not big", "it asks for node.class != big"),
+        ("${attr.cpu.arch} != arm64", "it asks for cpu.arch != arm64"),
+        ("${meta.gpu} is_set ", "it asks for nodes that have meta.gpu"),
+        ("${meta.gpu} is_not_set", "it asks for nodes without meta.gpu"),
+        (
+            "${attr.kernel.version} version >= 6.1",
+            "it asks for a version of kernel.version that is >= 6.1",
+        ),
+        ("${meta.zones} set_contains_any a,b", "it asks for meta.zones with any of a,b in it"),
+        ("${node.class} regexp ^a[12] .*", "it asks for node.class that matches ^a[12] .*"),
+        ("distinct_hosts", "another of its own runs there"),
+        ("cpu", "CPU"),
+        ("missing drivers", "missing drivers"),
+    ],
+)
+def test_what_keeps_work_from_a_node_is_a_clause(reason, told):
+    assert wording.obstacle_word(reason) == told
