@@ -25,7 +25,7 @@ from scheduler.ports import IDSource
 from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.structs.rehearsal import StoredRehearsal
 
-#: A page of one that has not ended loads again after so many seconds.
+#: Without JavaScript a page of one that has not ended loads again after so many seconds.
 LOOK_AGAIN_S = "2"
 
 

@@ -203,11 +203,8 @@ class ActingAdmin(ChoosingAdmin):
             by, now = caller_of_request(request), moment_of(request)["now"]
             found = the_store().read(lambda reader: rehearsal_context(reader, wanted, by, now))
             context |= {"rehearsal": found, "gone": found is None}
-            context["look_again"] = request.get_full_path()
-        answer = render(request, "admin/cluster/act.html", context)
-        if context.get("rehearsal") and context["rehearsal"]["is_open"]:
-            answer.headers["Refresh"] = LOOK_AGAIN_S
-        return answer
+            context |= {"look_again": request.get_full_path(), "look_again_s": LOOK_AGAIN_S}
+        return render(request, "admin/cluster/act.html", context)
 
     def change_all(
         self,

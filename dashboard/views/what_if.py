@@ -64,12 +64,10 @@ async def rehearsal(request: HttpRequest, viewer: Viewer, rehearsal_id: str) -> 
     def query(reader: RecordReader, seen_by: Viewer) -> dict[str, Any]:
         found = rehearsal_page(reader, seen_by, rehearsal_id, rows, asked)
         kept = compositions(seen_by, user) if "rows" in found else []
-        return found | {"look_again": request.get_full_path(), "kept": kept}
+        again = {"look_again": request.get_full_path(), "look_again_s": LOOK_AGAIN_S}
+        return found | again | {"kept": kept}
 
-    answer = await shown(request, viewer, "dashboard/what_if.html", query)
-    if b"data-rehearsal-open" in answer.content:
-        answer.headers["Refresh"] = LOOK_AGAIN_S
-    return answer
+    return await shown(request, viewer, "dashboard/what_if.html", query)
 
 
 @page

@@ -5,6 +5,7 @@ import { attachCopy } from "./controllers/copy.js";
 import { attachFilter, attachFilterForm } from "./controllers/filter.js";
 import { attachKeyboard } from "./controllers/keyboard.js";
 import { attachFetched } from "./controllers/fetched.js";
+import "./controllers/look_again.js";
 import { attachLogs } from "./controllers/logs.js";
 import { attachMenus } from "./controllers/menu.js";
 import { attachNewer } from "./controllers/newer.js";
