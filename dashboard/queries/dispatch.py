@@ -4,7 +4,7 @@ In: a reader and the job; what was typed, and what is wrong with it. Out: the co
 `_job_dispatch.html`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -74,6 +74,7 @@ def dispatch_context(job: Job, typed: Typed | None = None) -> dict[str, Any]:
                 for key, is_required in keys
             ],
             "typed": sent,
+            "first_wrong": next((name for name in _order(keys) if name in sent.errors), ""),
             "payload": rules.payload or "optional",
             "max_payload": MAX_PAYLOAD,
             "files": _files(job),
@@ -92,6 +93,12 @@ def dispatch_context(job: Job, typed: Typed | None = None) -> dict[str, Any]:
             "count": sum(group.count for group in job.task_groups),
         },
     }
+
+
+def _order(keys: Iterable[tuple[str, bool]]) -> Iterator[str]:
+    """The fields as they stand on the page."""
+    yield from (meta_name(key) for key, _ in keys)
+    yield from ("prefix", "priority", "payload")
 
 
 def dispatch_panel(

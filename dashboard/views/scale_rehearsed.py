@@ -3,6 +3,8 @@
 Both answers are the panel alone; the page of the rehearsal has the whole of it.
 """
 
+import re
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
@@ -17,6 +19,8 @@ from dashboard.rehearsing import ask_to_rehearse
 from dashboard.viewer import Viewer
 
 _PANEL = "dashboard/partials/_scale_rehearsed.html"
+#: Where programs are told that a change is wrong; here there is one field.
+_PLACE = re.compile(r"\bChanges\[\d+\][\w.]*: ")
 
 
 @page
@@ -50,5 +54,5 @@ async def rehearse_here(
 
 def refused_here(request: HttpRequest, group: str, reason: str) -> HttpResponse:
     """The panel with why nothing was rehearsed."""
-    told = {"group": group, "refusal": reason.strip().rstrip(".")}
+    told = {"group": group, "refusal": _PLACE.sub("", reason).strip().rstrip(".")}
     return render(request, _PANEL, told, status=400)

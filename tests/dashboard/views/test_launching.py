@@ -192,6 +192,11 @@ def test_a_wrong_dispatch_is_told_at_its_field_and_keeps_the_text(
 ):
     answer = browser.post("/jobs/dispatch/", **FIELDS, **{"meta.lang": "<b>de</b>"} | fields)
     assert answer.status == 400
+    # There the cursor is; a refusal of no field leaves it where it was.
+    assert answer.context["dispatch"]["first_wrong"] == field
+    wrong = answer.text.split('aria-invalid="true"')[1:]
+    focused = [part.partition(">")[0].endswith(" autofocus") for part in wrong]
+    assert focused == ([True] + [False] * (len(wrong) - 1) if field else [])
     typed = answer.context["dispatch"]["typed"]
     assert told in typed.errors[field]
     assert 'value="&lt;b&gt;de&lt;/b&gt;"' in answer.text

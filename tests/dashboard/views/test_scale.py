@@ -98,6 +98,7 @@ def test_a_refused_number_is_told_beside_it_and_stays(browser, job, store, group
     assert told in answer.context["scale"]["typed"].error
     api, other = answer.context["scale"]["groups"]
     assert (api.shown, api.is_wrong, other.is_wrong) == (count, group == "api", False)
+    assert ('aria-invalid="true" autofocus>' in answer.text) == api.is_wrong
     assert 'value="why &lt;b&gt;"' in answer.text
     # No frame may exchange what was typed.
     assert 'id="job-scale"' not in answer.text
@@ -165,12 +166,13 @@ def test_what_it_would_do_is_told_beside_the_number(browser, job, store):
     assert counts(store) == [2, 1]
 
 
-@pytest.mark.parametrize(("count", "group"), [("many", "api"), ("3", "")])
+@pytest.mark.parametrize(("count", "group"), [("many", "api"), ("3", ""), ("99", "api")])
 def test_a_refused_rehearsal_is_told_beside_the_number(browser, job, store, count, group):
     fields = {"count.api": count, "rehearse": group, "part": "1"}
     answer = browser.post("/jobs/scale/", **FIELDS, **fields)
     assert answer.status == 400
     assert "Not rehearsed: " in answer.text
+    assert "Changes[" not in answer.text
     assert store.read(lambda reader: list(reader.list_all(REHEARSALS))) == []
 
 
