@@ -32,7 +32,7 @@ _BESIDE = {
     "NodeUpdateEligibilityRequest": frozenset({"nodeid"}),
     "ScalingRequest": frozenset({"policyoverride", "jobid"}),
     "TagRequest": frozenset({"jobid", "name", "version"}),
-    "VariableDecrypted": frozenset({"path", "items", "lock"}),
+    "VariableDecrypted": frozenset({"path", "items", "lock", "id", "ttl", "lockdelay"}),
     "Webhook": frozenset({"host", "issigned"}),
 }
 #: So many are named in a warning; the rest is counted.

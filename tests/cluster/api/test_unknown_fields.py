@@ -86,6 +86,11 @@ EVERY = {"Region": "global", "Namespace": "default", "SecretID": "s", "AuthToken
           "UnhealthyAllocationIDs": [NODE]}),
         (f"client/allocation/{NODE}/restart", {"AllocID": NODE, "TaskName": "t"}),
         (f"client/allocation/{NODE}/signal", {"AllocID": NODE, "Task": "t", "Signal": "HUP"}),
+        *((f"var/a?{operation}",
+           {"Path": "a", "Items": items,
+            "Lock": {"ID": NODE, "TTL": "15s", "LockDelay": "15s"}})
+          for operation, items in (("lock-acquire", {"k": "v"}), ("lock-renew", {"k": "v"}),
+                                   ("lock-release", {}))),
         ("acl/login", {"AuthMethodName": "m", "LoginToken": "t"}),
         ("acl/token/onetime/exchange", {"OneTimeSecretID": "s"}),
     ],
