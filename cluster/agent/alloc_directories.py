@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from cluster.agent.drivers.driver import TaskDirectories
+from cluster.agent.drivers.driver import RUNS, TaskDirectories
 from cluster.agent.own_places import make_directory, put_file
 from cluster.agent.secret_mounts import SecretMounts, unmount_below
 from cluster.agent.task_user import give
@@ -29,6 +29,10 @@ class AllocDirectories:
     def shared(self) -> Path:
         """Seen by all tasks of the allocation."""
         return self.root / "alloc"
+
+    @property
+    def _runs(self) -> Path:
+        return self.root.parent / RUNS / self.root.name
 
     def task(self, name: str) -> TaskDirectories:
         """Where one task lives."""
@@ -68,6 +72,8 @@ class AllocDirectories:
         mode = 0o777 if has_image else 0o700
         self._secrets.prepare(places.secrets, task.resources.secrets_mb, mode)
         make_directory(places.private, 0o700)
+        for place in (self._runs.parent, self._runs, places.runs):
+            make_directory(place, 0o700)
         make_directory(places.root / "tmp", 0o1777)
         if task.dispatch_payload and task.dispatch_payload.file and job.payload:
             with contextlib.suppress(binascii.Error):
@@ -89,6 +95,7 @@ class AllocDirectories:
     def remove(self) -> None:
         """Delete all of it; what is mounted there is taken away, never emptied."""
         unmount_below(self.root)
+        shutil.rmtree(self._runs, ignore_errors=True)
         shutil.rmtree(self.root, ignore_errors=True)
 
 

@@ -4,8 +4,10 @@ In: a rig whose jobs may still run. Out: all of them purged and their files coll
 names each process, control group, mount, network, directory that is left (node-agent.md 13).
 """
 
+from pathlib import Path
 from typing import Any
 
+from cluster.agent.drivers.driver import RUNS
 from cluster.agent.networks.namespaces import DIRECTORY
 from cluster.agent.secret_mounts import mounts_below
 from cluster.bench.agent_rig import Rig
@@ -36,10 +38,15 @@ def remains(rig: Rig, known: set[str]) -> dict[str, Any]:
         "orphans": census.orphans,
         "control groups": sorted(census.groups),
         "mounts": [str(place) for place in mounts_below(rig.agent.directory / "alloc")],
-        "directories": [path.name for path in (rig.agent.directory / "alloc").glob("*")],
+        "directories": _directories(rig.agent.directory / "alloc"),
         "networks": [name for name in _namespaces() if any(each in name for each in known)],
     }
     return {kind: left for kind, left in found.items() if left}
+
+
+def _directories(alloc_dir: Path) -> list[str]:
+    kept = [path for path in alloc_dir.glob("*") if path.name != RUNS]
+    return [str(path.relative_to(alloc_dir)) for path in (*kept, *alloc_dir.glob(f"{RUNS}/*"))]
 
 
 def _namespaces() -> list[str]:

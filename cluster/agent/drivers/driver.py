@@ -121,6 +121,10 @@ class InsideProcess:
             self.process.terminate()
 
 
+#: Beside the directories of allocations, whose names are ids.
+RUNS = ".runs"
+
+
 @dataclass(frozen=True)
 class TaskDirectories:
     """The directories of one task (node-agent.md 12.1)."""
@@ -152,6 +156,16 @@ class TaskDirectories:
     def private(self) -> Path:
         """The agent's notes, not for the task."""
         return self.root / "private"
+
+    @property
+    def runs(self) -> Path:
+        """The agent's notes by which it finds, enters and ends the task.
+
+        A task of `raw_exec` with a user owns `root`, and could put notes of its own in the place
+        of any that lay below it; no task owns a directory on the way to these.
+        """
+        alloc = self.root.parent
+        return alloc.parent / RUNS / alloc.name / self.root.name
 
     @property
     def logs(self) -> Path:

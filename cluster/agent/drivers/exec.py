@@ -103,7 +103,7 @@ class ExecDriver(KeptProcesses):
         _user_of(launch)
         for mount in launch.mounts:
             _check(mount)
-        directory = launch.directories.private / launch.task_id.rpartition("/")[2]
+        directory = launch.directories.runs / launch.task_id.rpartition("/")[2]
         return Handle(
             driver=self.name, task_id=launch.task_id, facts={"directory": str(directory)}
         )

@@ -75,7 +75,7 @@ class RawExecDriver(KeptProcesses):
         _options(launch.config)
         if launch.user:
             find_user(launch.user)
-        directory = launch.directories.private / launch.task_id.rpartition("/")[2]
+        directory = launch.directories.runs / launch.task_id.rpartition("/")[2]
         return Handle(
             driver=self.name, task_id=launch.task_id, facts={"directory": str(directory)}
         )

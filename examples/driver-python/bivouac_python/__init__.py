@@ -70,7 +70,7 @@ class PythonDriver(KeptProcesses):
         return Handle(
             driver=self.name,
             task_id=launch.task_id,
-            facts={"directory": str(launch.directories.private / run)},
+            facts={"directory": str(launch.directories.runs / run)},
         )
 
     def specification(self, launch: Launch) -> dict[str, object]:

@@ -198,8 +198,8 @@ async def test_a_task_that_is_not_found_again_waits_for_the_server(node):
     await node.stop()
     await node.host.drivers["raw_exec"].recover(handle, lambda _ending: None)
     await node.host.drivers["raw_exec"].stop(handle, 0, "")
-    exit_file = node.directory / "alloc" / alloc.id / "web" / "private"
-    (exit_file / handle.task_id.rpartition("/")[2] / "exit.json").unlink()
+    runs = node.storage.directories(alloc.id).task("web").runs
+    (runs / handle.task_id.rpartition("/")[2] / "exit.json").unlink()
     await node.start()
     (state,) = node.host.entries[alloc.id].runner.states.values()
     assert (state.state, state.events[-1].type) == ("pending", "Failed Restoring Task")

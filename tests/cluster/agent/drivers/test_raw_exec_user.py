@@ -76,6 +76,20 @@ async def test_it_writes_to_its_own_directories_and_not_to_the_agents(open_direc
     assert (directories.local / "mine").stat().st_uid == NOBODY.pw_uid
 
 
+async def test_it_puts_nothing_in_the_place_of_the_notes_by_which_its_agent_finds_it(
+    open_directory,
+):
+    directories = directories_in(open_directory)
+    runs = directories.runs
+    above = [*runs.parents][:3]
+    script = f"for d in {runs} {runs}/00000001 {' '.join(map(str, above))}"
+    script += "; do mv $d $d.mine || touch $d/mine && echo $d; done 2>/dev/null"
+    assert await output_of(directories, script) == ""
+    (notes,) = runs.iterdir()
+    assert {path.stat().st_uid for path in (notes, *notes.iterdir())} == {0}
+    assert not notes.is_relative_to(directories.root)
+
+
 def reachable(user, *paths):
     """Those of the paths that a user of the host may look into or write to."""
     script = 'for p in "$@"; do ls "$p" >/dev/null 2>&1 && echo "$p"; done; true'
