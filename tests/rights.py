@@ -73,8 +73,10 @@ def _of_job(suffix: str, right: str, methods: str = "GET", body: object = None) 
 
 
 def _deployment(verb: str, right: str) -> Row:
-    body = {"DeploymentID": DEPLOYMENT, "All": True, "Pause": True}
-    body["HealthyAllocationIDs"] = [ALLOC]
+    told: dict[str, object] = {"All": True, "Pause": True}
+    if verb == "allocation-health":
+        told = {"HealthyAllocationIDs": [ALLOC]}
+    body = {"DeploymentID": DEPLOYMENT, **told}
     return Row("PUT", f"deployment/{verb}/{DEPLOYMENT}", f"submit-job | {right}", body)
 
 

@@ -262,7 +262,7 @@ def test_events_are_told_as_they_happen_and_from_an_index_on(client):
     ("request_", "kind", "text"),
     [
         (ask.read_job("none"), NotFound, "job not found"),
-        (ask.plain("GET", "operator/utilization"), NotBuilt, "Enterprise"),
+        (ask.plain("PUT", "operator/utilization"), NotBuilt, "Enterprise"),
         (ask.plain("GET", "jobs", wait="x"), Refused, "Invalid wait time"),
     ],
 )
