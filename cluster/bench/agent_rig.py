@@ -23,6 +23,7 @@ import psutil
 from django.conf import settings
 
 from cluster.agent.control_groups import NoControlGroups, control_groups
+from cluster.agent.drivers.driver import RUNS
 from cluster.bench.scenario import WrongCount
 from cluster.bench.stack import Stack
 from cluster.runtime.clock import SystemClock
@@ -177,11 +178,10 @@ class RealAgent:
         return [each for each in found.values() if each.info["ppid"] not in found]
 
     def _alloc_of(self, keeper: psutil.Process) -> str:
-        try:
-            place = Path(_run_of(keeper.cmdline())).relative_to(self.directory / "alloc")
-        except (psutil.Error, ValueError):
-            return ""
-        return place.parts[0]
+        with contextlib.suppress(psutil.Error, ValueError):
+            run = Path(_run_of(keeper.cmdline()))
+            return run.relative_to(self.directory / "alloc" / RUNS).parts[0]
+        return ""
 
     def _is_kept(self, process: psutil.Process) -> bool:
         """Whether one of those above it stands beside a task; what is gone counts as kept."""

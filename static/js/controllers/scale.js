@@ -23,7 +23,6 @@ export function attachScale(field) {
     }
   };
   for (const step of field.querySelectorAll("[data-step]")) {
-    step.hidden = false;
     step.addEventListener("click", () => {
       const next = (Number.parseInt(input.value, 10) || 0) + Number(step.dataset.step);
       input.value = String(Math.min(Number(input.dataset.most || Infinity), Math.max(Number(input.dataset.least || 0), next)));

@@ -4,9 +4,9 @@ import pytest
 from playwright.sync_api import expect
 
 FIELD = """<div id="field" class="field" data-scale>
-  <button type="button" data-step="-1" hidden>-</button>
+  <button type="button" data-step="-1">-</button>
   <input id="scale-1" form="f" name="count.web" value="2" data-least="1" data-most="4">
-  <button type="button" data-step="1" hidden>+</button>
+  <button type="button" data-step="1">+</button>
   <div class="scale-found" id="rehearsed-web" role="status"></div>
   <button type="submit" form="f" name="group" value="web"
    data-scale-to="Scale web to {count}">Scale web</button>
