@@ -6,6 +6,7 @@ node's name to those who may look at nodes, to others by its id.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.utils.translation import gettext
@@ -50,21 +51,11 @@ class ServiceLine(NamedTuple):
 
 
 def _rows(
-    reader: RecordReader, found: Sequence[ServiceRegistration], _now: int
+    reader: RecordReader, found: Sequence[ServiceRegistration], _now: int, *, names_node: bool
 ) -> Mapping[str, Any]:
     reader.preload(allocs={each.alloc_id for each in found})
     return {
-        each.id: {"line": _line(each, reader.allocation(each.alloc_id), names_node=True)}
-        for each in found
-    }
-
-
-def _rows_without_nodes(
-    reader: RecordReader, found: Sequence[ServiceRegistration], _now: int
-) -> Mapping[str, Any]:
-    reader.preload(allocs={each.alloc_id for each in found})
-    return {
-        each.id: {"line": _line(each, reader.allocation(each.alloc_id), names_node=False)}
+        each.id: {"line": _line(each, reader.allocation(each.alloc_id), names_node=names_node)}
         for each in found
     }
 
@@ -131,7 +122,8 @@ SERVICES = ListKind(
         ListField("job", "Job", lambda text: {"equals": {"job_id": text}}),
     ),
     beside=_beside,
-    rows_of=of_all(_rows), rows_without_nodes=of_all(_rows_without_nodes),
+    rows_of=of_all(partial(_rows, names_node=True)),
+    rows_without_nodes=of_all(partial(_rows, names_node=False)),
     template="dashboard/partials/_service_row.html", container="service-rows", sentence=_told,
     empty=("live", "No service is offered",
            ("A job offers one with a “service” block of provider “nomad” in a group or a task."
