@@ -17,6 +17,7 @@ from dashboard.wording import (
     clock_time,
     count_of,
     dimension_word,
+    is_by_neighbours,
     number,
     one_of,
     plain_reason,
@@ -91,7 +92,8 @@ def unblocked_told(woken: WokenEvaluation | None) -> str:
 
 def _counts(found: GroupExplanation) -> str:
     exhausted = sum(item.count for item in found.exhausted)
-    refused = sum(item.count for item in found.refused)
+    taken = sum(item.count for item in found.refused if is_by_neighbours(item.reason))
+    refused = sum(item.count for item in found.refused) - taken
     not_asked = sum(item.count for item in found.not_asked)
     total = found.candidates + not_asked
     if not total:
@@ -104,6 +106,12 @@ def _counts(found: GroupExplanation) -> str:
                 ngettext("{exhausted} has no room", "{exhausted} have no room", exhausted).format(
                     exhausted=number(exhausted)
                 ),
+            ),
+            (
+                taken,
+                ngettext(
+                    "{taken} already runs one of it", "{taken} already run one of it", taken
+                ).format(taken=number(taken)),
             ),
             (refused, gettext("{refused} could never run it").format(refused=number(refused))),
             (
