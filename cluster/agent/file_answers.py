@@ -8,7 +8,7 @@ import contextlib
 import mimetypes
 import os
 import stat
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from cluster.agent.alloc_host import AllocHost
 from cluster.agent.channel_client import AnswerRefused
 from cluster.agent.disk_archive import ArchiveRefused, packed
 from cluster.agent.log_stream import Window, framed, plain, read_file
+from cluster.agent.own_places import directory
 from scheduler.structs.wire import Wire
 
 Body = dict[str, object]
@@ -57,9 +58,9 @@ class FileAnswers:
         }
 
     async def _list(self, body: Body) -> AsyncIterator[bytes]:
-        call, place = self._place(body)
+        call, root, place = self._place(body)
         try:
-            entries = await asyncio.to_thread(_listed, place)
+            entries = await asyncio.to_thread(_listed, root, place)
         except FileNotFoundError:
             raise AnswerRefused(f"open {place}: no such file or directory", 404) from None
         except NotADirectoryError:
@@ -81,14 +82,16 @@ class FileAnswers:
             raise AnswerRefused(str(problem), 500) from problem
 
     async def _stat(self, body: Body) -> AsyncIterator[bytes]:
-        _, place = self._place(body)
-        if not place.exists():
-            raise AnswerRefused(f"stat {place}: no such file or directory", 404)
+        _, root, place = self._place(body)
+        try:
+            facts = await asyncio.to_thread(_facts_of, root, place)
+        except OSError:
+            raise AnswerRefused(f"stat {place}: no such file or directory", 404) from None
         kind = "application/octet-stream"
-        if place.is_file():
+        if stat.S_ISREG(facts.st_mode):
             kind = mimetypes.guess_type(place.name)[0] or "text/plain"
             kind += "; charset=utf-8" if kind.startswith("text/") else ""
-        yield msgspec.json.encode(_described(place) | {"ContentType": kind})
+        yield msgspec.json.encode(_described(place.name, facts) | {"ContentType": kind})
 
     async def _cat(self, body: Body) -> AsyncIterator[bytes]:
         call, place, opened = self._readable(body)
@@ -112,15 +115,17 @@ class FileAnswers:
         async for frame in plain(pieces) if call.plain else framed(pieces):
             yield frame
 
-    def _place(self, body: Body) -> tuple[FileCall, Path]:
+    def _place(self, body: Body) -> tuple[FileCall, Path, Path]:
+        """What is asked, the allocation's directory, and where in it that is at this moment."""
         call = msgspec.convert(body, FileCall)
         directories = self.storage.directories(call.alloc_id)
         if call.alloc_id not in self.host.entries or directories is None:
             raise AnswerRefused(f'Unknown allocation "{call.alloc_id}"', 404)
         try:
-            return call, inside(directories.root, call.path)
+            place = inside(directories.root, call.path)
         except PermissionError as refused:
             raise AnswerRefused(str(refused), 400) from refused
+        return call, directories.root.resolve(), place
 
     def _readable(self, body: Body, *, missing: int = 404) -> tuple[FileCall, Path, int]:
         """A file that may be read, opened: not below a task's `secrets/` or `private/`.
@@ -128,12 +133,9 @@ class FileAnswers:
         One that is not there is refused with the status `missing`. What a task puts into the way
         between the look and the opening leads nowhere: the place is looked at once more.
         """
-        call, place = self._place(body)
+        call, root, place = self._place(body)
         if call.path.strip("/") == "":
             raise AnswerRefused("must provide a file name", 400)
-        directories = self.storage.directories(call.alloc_id)
-        assert directories is not None, "_place found them"
-        root = directories.root.resolve()
         _require_open(root, place, call.path)
         descriptor = _opened(place)
         if descriptor is None:
@@ -148,11 +150,15 @@ class FileAnswers:
 
 def _require_open(root: Path, place: Path, shown: str) -> None:
     """Refuse a place that is closed, or none of the allocation's."""
-    if not place.is_relative_to(root):
-        raise AnswerRefused("Path escapes the alloc directory", 400)
+    _require_below(root, place)
     parts = [part.lower() for part in place.relative_to(root).parts]
     if len(parts) > 1 and parts[1] in _CLOSED and parts[0] != "alloc":
         raise AnswerRefused(f"Reading {_CLOSED[parts[1]]} file prohibited: {shown}", 403)
+
+
+def _require_below(root: Path, place: Path) -> None:
+    if not place.is_relative_to(root):
+        raise AnswerRefused("Path escapes the alloc directory", 400)
 
 
 def _opened(place: Path) -> int | None:
@@ -176,13 +182,33 @@ def _place_of(descriptor: int, asked: Path) -> Path:
         return asked
 
 
-def _listed(place: Path) -> list[dict[str, object]]:
-    """What lies in a directory; what goes away meanwhile is left out."""
+def _facts_of(root: Path, place: Path) -> os.stat_result:
+    """Of what lies there, a link as the link that it is. Raises OSError."""
+    if place == root:
+        return place.lstat()
+    with _held(root, place.parent) as opened:
+        return os.stat(place.name, dir_fd=opened, follow_symlinks=False)
+
+
+def _listed(root: Path, place: Path) -> list[dict[str, object]]:
+    """What lies in a directory; what goes away meanwhile is left out. Raises OSError."""
     found = []
-    for entry in sorted(place.iterdir()):
-        with contextlib.suppress(FileNotFoundError):
-            found.append(_described(entry))
+    with _held(root, place) as opened:
+        with os.scandir(opened) as entries:
+            names = sorted(entry.name for entry in entries)
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                facts = os.stat(name, dir_fd=opened, follow_symlinks=False)
+                found.append(_described(name, facts))
     return found
+
+
+@contextlib.contextmanager
+def _held(root: Path, place: Path) -> Iterator[int]:
+    """A directory, opened: one that a task laid a link to since it was looked at is refused."""
+    with directory(place) as opened:
+        _require_below(root, _place_of(opened, place))
+        yield opened
 
 
 def mode_text(mode: int) -> str:
@@ -198,11 +224,10 @@ def mode_text(mode: int) -> str:
     return letters + "".join(right if mode >> at & 1 else "-" for right, at in bits)
 
 
-def _described(path: Path) -> dict[str, object]:
-    facts = path.lstat()
+def _described(name: str, facts: os.stat_result) -> dict[str, object]:
     changed = datetime.fromtimestamp(facts.st_mtime, UTC)
     return {
-        "Name": path.name,
+        "Name": name,
         "IsDir": stat.S_ISDIR(facts.st_mode),
         "Size": facts.st_size,
         "FileMode": mode_text(facts.st_mode),
