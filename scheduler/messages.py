@@ -133,6 +133,8 @@ class QueuedPlan(Wire, frozen=True):
     steps: tuple[LifecycleStep, ...] = ()
     #: The evaluation's newest step, recorded or not: what the commit adds comes after it.
     newest_step: LifecycleStep | None = None
+    #: When the leader gave it to the applier.
+    taken_at: Nanoseconds = 0
 
 
 class PlanOutcome(Wire, frozen=True):

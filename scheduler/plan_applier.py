@@ -210,6 +210,7 @@ def _last_steps(entry: QueuedPlan, now: int) -> Iterable[LifecycleStep]:
         duration_ns=max(0, now - newest.at) if newest else 0,
         actor="applier",
         plan_id=plan.id,
+        taken_at=entry.taken_at,
     )
     yield LifecycleStep(
         eval_id=plan.eval_id,

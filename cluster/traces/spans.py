@@ -18,7 +18,7 @@ PARTS: dict[Step, str] = {
     Step.ENQUEUED: "waiting",
     Step.DELAYED: "delayed",
     Step.DEQUEUED: "scheduling",
-    Step.PLAN_SUBMITTED: "judging",
+    Step.PLAN_SUBMITTED: "plan",
     Step.PLAN_ANSWERED: "finishing",
     Step.NACKED: "nacked",
     Step.BLOCKED: "blocked",
@@ -27,15 +27,17 @@ PARTS: dict[Step, str] = {
 #: Who does a part: the first word of `service.name` behind `bivouac-`.
 _SERVICES: dict[Step, str] = {
     Step.DEQUEUED: "worker",
-    Step.PLAN_SUBMITTED: "applier",
     Step.PLAN_ANSWERED: "worker",
 }
+#: What follows `plan` from the moment at which the applier took it.
+_JUDGING, _APPLIER = "judging", "applier"
 _LEADER = "leader"
 #: Steps after which nothing follows.
 _ENDS = frozenset({Step.COMPLETE, Step.FAILED, Step.CANCELED, Step.DELETED})
 
 #: 2**64 over the golden ratio, odd.
 _SPREAD = 0x9E3779B97F4A7C15
+#: The number of a part that no step of its own begins: this and the step's, or this alone.
 _BEFORE = 2**32
 
 Attribute = str | int | bool
@@ -122,29 +124,42 @@ def _parts(whole: EvalSpan, steps: Sequence[LifecycleStep]) -> Iterator[EvalSpan
     for step, following in pairwise(steps):
         if step.step in _ENDS:
             continue
-        # Everything lasts with whoever began it, but for what an answer ends: the applier judges
-        # until it answers, and then the worker goes on that had handed in the plan.
+        # Everything lasts with whoever began it, but for plans: one waits at the leader until the
+        # applier takes it, and with the answer the worker goes on that had handed it in.
         actor = step.actor
         if step.step is Step.DEQUEUED:
             worker = actor
         elif step.step is Step.PLAN_SUBMITTED:
-            actor = following.actor
+            actor = _LEADER
         elif step.step is Step.PLAN_ANSWERED:
             actor = worker
-        told: dict[str, Attribute] = {
-            "bivouac.step.number": step.number,
-            "bivouac.step.ended_by": following.step.value,
-            "bivouac.actor": actor,
-        }
-        if following.plan_id or step.plan_id:
-            told["bivouac.plan.id"] = following.plan_id or step.plan_id
-        if following.nodes:
-            told["bivouac.plan.refused_nodes"] = len(following.nodes)
-        if following.reason:
-            told["bivouac.reason"] = following.reason
-        service = _SERVICES.get(step.step, _LEADER)
-        times = (step.at, max(step.at, following.at))
-        yield _part(whole, PARTS[step.step], times, step.number, service, told)
+        yield from _from_step(whole, step, following, actor)
+
+
+def _from_step(
+    whole: EvalSpan, step: LifecycleStep, following: LifecycleStep, actor: str
+) -> Iterator[EvalSpan]:
+    """One part; of a plan that the applier took, two: the wait for it, and its work."""
+    told: dict[str, Attribute] = {
+        "bivouac.step.number": step.number,
+        "bivouac.step.ended_by": following.step.value,
+        "bivouac.actor": actor,
+    }
+    if following.plan_id or step.plan_id:
+        told["bivouac.plan.id"] = following.plan_id or step.plan_id
+    began, ended = step.at, max(step.at, following.at)
+    name, number, service = PARTS[step.step], step.number, _SERVICES.get(step.step, _LEADER)
+    if following.taken_at:
+        taken = min(max(began, following.taken_at), ended)
+        waited = told | {"bivouac.step.ended_by": "taken"}
+        yield _part(whole, name, (began, taken), number, service, waited)
+        told["bivouac.actor"] = following.actor
+        name, number, service, began = _JUDGING, _BEFORE + number, _APPLIER, taken
+    if following.nodes:
+        told["bivouac.plan.refused_nodes"] = len(following.nodes)
+    if following.reason:
+        told["bivouac.reason"] = following.reason
+    yield _part(whole, name, (began, ended), number, service, told)
 
 
 def _part(
@@ -158,7 +173,6 @@ def _part(
     return EvalSpan(
         name=name,
         trace_id=whole.trace_id,
-        # What comes before the first step has no number of its own.
         span_id=part_id(whole.span_id, number or _BEFORE),
         parent_id=whole.span_id,
         began=times[0],

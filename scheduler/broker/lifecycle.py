@@ -61,6 +61,7 @@ class Lifecycles:
         plan_id: str = "",
         nodes: tuple[str, ...] = (),
         woken_by: Cause | None = None,
+        taken_at: int = 0,
     ) -> None:
         """Record one step. One of an unknown evaluation is left out: its number is not known."""
         life = self._lives.get(eval_id)
@@ -78,6 +79,7 @@ class Lifecycles:
             plan_id=plan_id,
             nodes=nodes,
             woken_by=woken_by,
+            taken_at=taken_at,
         )
         self._flows.add(way_of(last, noted))
         life.last = noted

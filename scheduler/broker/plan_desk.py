@@ -30,6 +30,8 @@ class Submission(msgspec.Struct):
     size: int
     #: The applier holds it.
     is_taken: bool = False
+    #: Since when, ns since 1970.
+    taken_at: int = 0
     #: What it would take of the nodes, for workers other than the submitter.
     claim: Claim | None = None
     #: Lifecycle steps that ride with it.
@@ -84,7 +86,7 @@ class PlanDesk:
             if each.claim is not None and each.process != process
         )
 
-    def take(self, limit: int) -> list[Submission]:
+    def take(self, limit: int, now: int) -> list[Submission]:
         """The next plans, now in the applier's hands: up to `limit`, or enough for a group."""
         taken: list[Submission] = []
         while len(taken) < limit and sum(each.size for each in taken) < GROUP_SIZE:
@@ -92,7 +94,7 @@ class PlanDesk:
             if not plans:
                 break
             submission = self._submissions[plans[0].id]
-            submission.is_taken = True
+            submission.is_taken, submission.taken_at = True, now
             taken.append(submission)
         return taken
 

@@ -101,7 +101,7 @@ class PlanExchange:
         """The most urgent plans; see `Leader.next_plans`."""
         self._settle(self._desk.unanswered(), moment)
         queued = []
-        for submission in self._desk.take(limit):
+        for submission in self._desk.take(limit, moment.now):
             eval_id = submission.plan.eval_id
             submission.steps = self._lives.take_unwritten(eval_id)
             queued.append(
@@ -109,6 +109,7 @@ class PlanExchange:
                     plan=submission.plan,
                     steps=submission.steps,
                     newest_step=self._lives.newest(eval_id),
+                    taken_at=submission.taken_at,
                 )
             )
         return tuple(queued)
@@ -172,6 +173,7 @@ class PlanExchange:
                     plan_id=plan.id,
                     nodes=result.rejected_nodes if result else (),
                     reason=outcome.reason,
+                    taken_at=submission.taken_at,
                 )
             if self._is_out(plan):
                 self._resume(submission, monotonic=moment.monotonic)

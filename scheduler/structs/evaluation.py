@@ -236,3 +236,5 @@ class LifecycleStep(Wire, frozen=True):
     index: int = 0
     #: Of `unblocked`: the node or allocation that made room, and the index at which it did.
     woken_by: Cause | None = None
+    #: Of `plan-answered`: when the applier took the plan; 0: not known.
+    taken_at: Nanoseconds = 0

@@ -53,8 +53,13 @@ def test_the_evaluation_is_complete_at_the_index_of_its_allocations() -> None:
 
 def test_its_steps_are_numbered_on_from_the_leaders() -> None:
     world, evaluation, _ = begun()
-    world.judge(world.take_plans())
+    world.clock.advance(0.5)
+    queued = world.take_plans()
+    taken_at = world.clock.now()
+    world.clock.advance(0.5)
+    world.judge(queued)
     steps = world.store.lifecycle(evaluation.id)
+    assert [step.taken_at for step in steps] == [0, 0, 0, 0, taken_at, 0]
     assert [(step.number, step.step) for step in steps] == [
         (1, Step.CREATED),
         (2, Step.ENQUEUED),

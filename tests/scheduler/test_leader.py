@@ -443,7 +443,9 @@ def test_the_life_of_an_evaluation_is_recorded_with_its_outcome() -> None:
     world.leader.submit_plan(
         "w", Plan(id="p", job_id="web", eval_id=E.id, eval_token=delivery.token), 0, world.moment
     )
+    world.clock.advance(0.25)
     world.take_plans()
+    taken_at = world.clock.now()
     rejected = PlanResult(rejected_nodes=("n1",), rejections={"n1": "memory"}, refresh_index=3)
     world.leader.plans_done([PlanOutcome(plan_id="p", result=rejected)], world.moment)
     world.finish("w", complete(delivery))
@@ -456,7 +458,8 @@ def test_the_life_of_an_evaluation_is_recorded_with_its_outcome() -> None:
         (6, Step.COMPLETE, ""),
     ]
     lasted = [step.duration_ns for step in world.store.lifecycle(E.id)]
-    assert lasted == [0, 0, SECOND // 2, 0, 0, 0]
+    assert lasted == [0, 0, SECOND // 2, 0, SECOND // 4, 0]
+    assert [step.taken_at for step in world.store.lifecycle(E.id)] == [0, 0, 0, 0, taken_at, 0]
     assert {step.index for step in world.store.lifecycle(E.id)} == {world.store.index}
     world.tick(5)
     assert len(steps_of(world)) == 6

@@ -21,7 +21,7 @@ LIFE = [
     step(1, Step.ENQUEUED, 110),
     step(2, Step.DEQUEUED, 150, WORKER),
     step(3, Step.PLAN_SUBMITTED, 200, WORKER, plan_id="p"),
-    step(4, Step.PLAN_ANSWERED, 260, "applier", plan_id="p", nodes=("n1", "n2")),
+    step(4, Step.PLAN_ANSWERED, 260, "applier", plan_id="p", nodes=("n1", "n2"), taken_at=225),
     step(5, Step.COMPLETE, 290, WORKER),
 ]
 
@@ -39,22 +39,40 @@ def test_each_part_of_a_life_is_a_span_of_whoever_did_it():
         ("created", 100, 110, "leader"),
         ("waiting", 110, 150, "leader"),
         ("scheduling", 150, 200, "worker"),
-        ("judging", 200, 260, "applier"),
+        ("plan", 200, 225, "leader"),
+        ("judging", 225, 260, "applier"),
         ("finishing", 260, 290, "worker"),
     ]
     assert {each.parent_id for each in parts} == {whole.span_id}
     assert whole.parent_id == 0
-    judging = parts[3]
+    plan, judging = parts[3:5]
+    assert (plan.attributes["bivouac.plan.id"], plan.actor) == ("p", "leader")
+    assert plan.attributes["bivouac.step.ended_by"] == "taken"
+    assert "bivouac.plan.refused_nodes" not in plan.attributes
     assert (judging.actor, judging.attributes["bivouac.plan.id"]) == ("applier", "p")
     assert judging.attributes["bivouac.plan.refused_nodes"] == 2
-    assert parts[2].actor == parts[4].actor == WORKER
-    assert parts[4].attributes["bivouac.step.ended_by"] == "complete"
+    assert parts[2].actor == parts[5].actor == WORKER
+    assert parts[5].attributes["bivouac.step.ended_by"] == "complete"
 
 
 def test_parts_follow_each_other_without_a_gap():
     whole, *parts = spans_of(evaluation(), LIFE)
     assert all(one.ended == other.began for one, other in pairwise(parts))
     assert (parts[0].began, parts[-1].ended) == (whole.began, whole.ended)
+
+
+def test_a_plan_that_nobody_took_waited_until_it_was_given_up():
+    flushed = step(4, Step.PLAN_ANSWERED, 260, "applier", plan_id="p", reason="plan queue flushed")
+    plan = spans_of(evaluation(), [*LIFE[:3], flushed])[-1]
+    assert (plan.name, plan.began, plan.ended) == ("plan", 200, 260)
+    assert plan.attributes["bivouac.reason"] == "plan queue flushed"
+
+
+@pytest.mark.parametrize(("taken_at", "told"), [(190, 200), (270, 260)], ids=["early", "late"])
+def test_a_clock_that_was_set_meanwhile_tears_no_hole(taken_at, told):
+    answered = step(4, Step.PLAN_ANSWERED, 260, "applier", taken_at=taken_at)
+    plan, judging = spans_of(evaluation(), [*LIFE[:3], answered])[-2:]
+    assert (plan.ended, judging.began, judging.ended) == (told, told, 260)
 
 
 def test_a_life_with_detours_has_a_span_for_each():

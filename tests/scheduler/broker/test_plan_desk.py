@@ -20,6 +20,6 @@ def test_a_group_is_bounded_by_the_allocations_its_plans_change(sizes, taken):
     desk = PlanDesk()
     for number, size in enumerate(sizes):
         desk.submit("w", Plan(id=str(number), eval_id=str(number)), size)
-    found = [submission.plan.id for submission in desk.take(4)]
+    found = [submission.plan.id for submission in desk.take(4, 7)]
     assert found == [str(number) for number in range(taken)]
     assert (desk.taken_count, desk.depth) == (taken, len(sizes) - taken)
