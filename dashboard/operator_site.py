@@ -72,6 +72,7 @@ GROUPS: dict[str, dict[str, Right]] = {
         "AclPolicyRow": EVERYTHING,
         "AclRoleRow": EVERYTHING,
         "AclTokenRow": EVERYTHING,
+        "AclTokenUseRow": EVERYTHING,
         "JoinTokenRow": EVERYTHING,
         "JoinedNodeRow": EVERYTHING,
         "OneTimeLoginRow": EVERYTHING,

@@ -34,6 +34,7 @@ async def caller_of(request: HttpRequest) -> Caller:
     bearer = await the_store().ashort_call(bearer_of, secret, now=now)
     if bearer is None:
         raise NotAllowed
+    the_store().token_uses.note(bearer.token.accessor_id, now)
     return Caller(
         kind=CallerKind.TOKEN,
         id=bearer.token.accessor_id,

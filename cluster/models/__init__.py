@@ -8,7 +8,7 @@ from cluster.models.access import (
     OneTimeTokenRow,
 )
 from cluster.models.acl_auth import AclAuthMethodRow, AclBindingRuleRow
-from cluster.models.acl_token import AclBootstrapRow, AclRoleRow, AclTokenRow
+from cluster.models.acl_token import AclBootstrapRow, AclRoleRow, AclTokenRow, AclTokenUseRow
 from cluster.models.allocation import AllocationRow
 from cluster.models.audit import AuditRow
 from cluster.models.deployment import DeploymentRow
@@ -57,6 +57,7 @@ __all__ = [
     "AclPolicyRow",
     "AclRoleRow",
     "AclTokenRow",
+    "AclTokenUseRow",
     "AllocationRow",
     "AuditRow",
     "CollectionOverridesRow",

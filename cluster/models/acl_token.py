@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from cluster.models.fields import choices_of
+from cluster.models.fields import NanosecondsField, choices_of
 from cluster.models.read_only import ReadOnlyQuerySet, ReadOnlyRow
 from scheduler.state import nouns
 from scheduler.structs.acl_token import AclBootstrap, AclRole, AclToken, TokenType
@@ -43,6 +43,25 @@ class AclTokenRow(ReadOnlyRow):
     def value(self) -> AclToken:
         """The whole token, without its secret, decoded anew at each call."""
         return nouns.ACL_TOKENS.decode(self.body)
+
+
+class AclTokenUseRow(ReadOnlyRow):
+    """When a token was used, to the hour. Written outside the index: a use changes no state."""
+
+    accessor_id = models.CharField("accessor", primary_key=True, max_length=36)
+    used_at = NanosecondsField("used", help_text="And perhaps within the hour after that.")
+
+    objects = ReadOnlyQuerySet["AclTokenUseRow"].as_manager()
+    put_by = ("cluster.store.token_uses.TokenUses.note",)
+    removed_by = ("cluster.store.token_uses.forget_uses",)
+
+    class Meta:
+        db_table = "acl_token_use"
+        verbose_name = "use of an API token"
+        verbose_name_plural = "uses of API tokens"
+
+    def __str__(self) -> str:
+        return f"use of {self.accessor_id}"
 
 
 class AclRoleRow(ReadOnlyRow):

@@ -29,6 +29,7 @@ from cluster.store.retention import (
     trim_stories,
     trim_stubs,
 )
+from cluster.store.token_uses import forget_uses
 from cluster.store.tokens import forget_expired
 from scheduler.access.caller import CLUSTER
 
@@ -97,6 +98,7 @@ class Housekeeping:
         self._keep_keyring()
         forget_expired(the_store(), now=now)
         forget_beats(the_store())
+        forget_uses(the_store())
         self._trim_audit(now)
         stub_age, stub_count = (
             round(settings.BIVOUAC_STUB_DAYS * 24 * _HOUR_NS),

@@ -28,6 +28,7 @@ from cluster.store.short_reads import (
     on_the_loop,
 )
 from cluster.store.snapshot_cache import SnapshotCache
+from cluster.store.token_uses import TokenUses
 from cluster.store.transactions import dropping_a_broken, read_transaction
 from cluster.store.writer import DjangoStateStore, index_of
 from cluster.store.writer_thread import WriterThread
@@ -61,6 +62,7 @@ class StoreAccess(DjangoStateStore):
         self._written_at = 0.0
         #: For acts that no write carries.
         self.audit = AuditDesk(alias)
+        self.token_uses = TokenUses(alias, self._writer)
 
     async def aread(
         self, work: Callable[[RecordReader], Result], *, short: bool = False

@@ -56,6 +56,8 @@ class AuditFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     #: A kind, or the name or id of one who acts.
     who: str = ""
+    #: The id of an account, whatever it is called.
+    person: str = ""
     #: The beginning of an act.
     act: str = ""
     result: str = ""
@@ -171,6 +173,8 @@ def _conditions(wanted: AuditFilter) -> tuple[list[str], list[Any]]:
     if wanted.who:
         who = "(who_kind = %s OR who_name = %s OR who_id = %s)"
         found.append((who, [wanted.who, wanted.who, wanted.who]))
+    if wanted.person:
+        found.append(("who_kind = 'person' AND who_id = %s", [wanted.person]))
     if wanted.act:
         found.append(("act LIKE %s ESCAPE '!'", [_escaped(wanted.act) + "%"]))
     if wanted.result:

@@ -389,5 +389,11 @@ class RecordReader(StateReader, LatelyReader, LogReader, NodeUsedReader, Protoco
     def ended_pairs(self, span: Pair, namespaces: Namespaces, at_most: int) -> list[Pair]:
         """When each that ended in a span was made and ended; the newest first."""
 
+    def row_counts(self, tables: Sequence[str]) -> list[int]:
+        """How many rows each table has, in their order: for small ones, as all are counted."""
+
+    def token_uses(self) -> Mapping[str, int]:
+        """When API tokens were used last, ns, to the hour, by their accessor ids."""
+
     def token_names(self, accessor_ids: Collection[str]) -> dict[str, str]:
         """The names of those of these API tokens that are there, by their accessor ids."""

@@ -319,6 +319,12 @@ class DjangoRecordReader(DjangoStateReader, RecordReader):
         """See RecordReader; no evaluation is decoded."""
         return ended.pairs(self, span, namespaces, at_most)
 
+    def row_counts(self, tables: Sequence[str]) -> list[int]:
+        return tallies.row_counts(self, tables)
+
+    def token_uses(self) -> dict[str, int]:
+        return tallies.token_uses(self)
+
     def token_names(self, accessor_ids: Collection[str]) -> dict[str, str]:
         return tallies.token_names(self, accessor_ids)
 

@@ -3,7 +3,7 @@
 In: a reader and the namespaces that count (None: all). Out: plain numbers; one statement each.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from cluster.store.ports import AllocFace, JobFace, Namespaces, NodeFace
@@ -189,6 +189,18 @@ def token_names(reader: DjangoStateReader, accessor_ids: Collection[str]) -> dic
         wanted,
     )
     return {str(accessor_id): str(name) for accessor_id, name in found}
+
+
+def token_uses(reader: DjangoStateReader) -> dict[str, int]:
+    """When API tokens were used last, ns, by accessor id; `store.token_uses` notes it."""
+    found = reader.rows("SELECT accessor_id, used_at FROM acl_token_use", ())
+    return {str(accessor_id): int(used_at) for accessor_id, used_at in found}
+
+
+def row_counts(reader: DjangoStateReader, tables: Sequence[str]) -> list[int]:
+    """How many rows each of these small tables has, in one statement."""
+    counts = ", ".join(f"(SELECT COUNT(*) FROM {table})" for table in tables)  # noqa: S608 - of ours
+    return [int(count) for count in reader.rows(f"SELECT {counts}", ())[0]]
 
 
 def recent_steps(reader: DjangoStateReader, evaluations: int) -> list[LifecycleStep]:

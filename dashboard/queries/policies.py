@@ -12,6 +12,7 @@ import msgspec
 from cluster.policies.read import PolicyProblems, read_policy
 from cluster.store.ports import RecordReader
 from dashboard.people import GroupGrant, groups_by_policy, person_with
+from dashboard.queries.access_tabs import access_tabs
 from dashboard.queries.rights_told import ClusterRight, RightsPlace, cluster_rights, rights_table
 from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import count_of, one_of
@@ -49,6 +50,7 @@ def policies_page(reader: RecordReader, _viewer: Viewer) -> dict[str, Any]:
             _line(policy, groups.get(policy.name, ()))
             for policy in sorted(reader.list_all(ACL_POLICIES), key=lambda each: each.name)
         ],
+        "tabs": access_tabs(reader, "/access/policies/"),
         "crumbs": crumbs(("Access", "/access/"), ("Policies", "")),
     }
 

@@ -17,8 +17,10 @@ from cluster.store.join_tokens import (
     nodes_by_join_token,
 )
 from cluster.store.ports import RecordReader
+from cluster.store.token_uses import PRECISION
 from dashboard.own_tokens import own_policies, owners, spans
 from dashboard.people import Person
+from dashboard.queries.access_tabs import access_tabs
 from dashboard.viewer import Viewer, crumbs
 from dashboard.wording import count_of, number, span
 from scheduler.state.nouns import ACL_POLICIES, ACL_ROLES, ACL_TOKENS
@@ -27,6 +29,8 @@ from scheduler.structs.acl_token import AclRole, AclToken
 #: The tone of a token that opens nothing any more.
 _ENDED = "canceled"
 _DAY = 86_400_000_000_000
+#: From so many hours on an age is told in days.
+_DAYS_FROM = 48
 #: Nodes of a join token that are named.
 _MOST_NODES = 12
 
@@ -40,6 +44,8 @@ class TokenLine(msgspec.Struct, frozen=True, kw_only=True):
     word: str
     may: str
     owner: str
+    #: When it was used last, to the hour.
+    used: str
 
 
 class JoinLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,12 +62,13 @@ class JoinLine(msgspec.Struct, frozen=True, kw_only=True):
 
 def tokens_page(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
     """The context of the list of all tokens; those worth a look come first."""
-    held = owners()
-    lines = [_line(token, held, viewer.now) for token in reader.list_all(ACL_TOKENS)]
+    held, used = owners(), reader.token_uses()
+    lines = [_line(token, held, used, viewer.now) for token in reader.list_all(ACL_TOKENS)]
     order = {"failed": 0, "blocked": 1, "ready": 2, "canceled": 3}
     lines.sort(key=lambda each: (order[each.state], -each.token.create_time))
     watched = sum(each.state in {"failed", "blocked"} for each in lines)
     return {
+        "tabs": access_tabs(reader, "/access/tokens/"),
         "tokens": lines,
         "watched": watched,
         "policy_names": [each.name for each in _policies(reader)],
@@ -82,7 +89,8 @@ def own_tokens(
     policies = own_policies(person)
     if person.is_management:
         policies = [each.name for each in _policies(reader)]
-    lines = [_line(token, {}, now) for token in tokens]
+    used = reader.token_uses()
+    lines = [_line(token, {}, used, now) for token in tokens]
     ended = sum(line.state == _ENDED for line in lines)
     return {
         "own_tokens": lines,
@@ -116,6 +124,7 @@ def roles_page(reader: RecordReader, _viewer: Viewer, role_id: str = "") -> dict
     """The context of the list of roles, with the one that is to be changed."""
     tokens = reader.list_all(ACL_TOKENS)
     return {
+        "tabs": access_tabs(reader, "/access/roles/"),
         "typed": reader.get(ACL_ROLES, role_id) if role_id else None,
         "roles": [
             (role, sum(any(link.id == role.id for link in each.roles) for each in tokens))
@@ -126,19 +135,34 @@ def roles_page(reader: RecordReader, _viewer: Viewer, role_id: str = "") -> dict
     }
 
 
-def joins_page(_reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
+def joins_page(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
     """The context of the list of join tokens, the open ones first."""
     nodes = nodes_by_join_token()
     lines = [_join(token, nodes.get(token.id, []), viewer.now) for token in list_join_tokens()]
     lines.sort(key=lambda each: (each.state != "ready", -each.token.created))
     return {
+        "tabs": access_tabs(reader, "/access/join-tokens/"),
         "joins": lines,
         "open_count": sum(each.state == "ready" for each in lines),
         "crumbs": crumbs(("Access", "/access/"), (gettext("Join tokens"), "")),
     }
 
 
-def _line(token: AclToken, held: Mapping[str, str], now: int) -> TokenLine:
+def used_told(used_at: int, now: int) -> str:
+    """When a token was last used: uses are noted to the hour, so no more is said."""
+    if not used_at:
+        return gettext("no use noted")
+    hours = (now - used_at) // PRECISION
+    if hours < 1:
+        return gettext("in the last hour")
+    if hours < _DAYS_FROM:
+        return gettext("{count} h ago").format(count=hours)
+    return gettext("{count} d ago").format(count=number(hours // 24))
+
+
+def _line(
+    token: AclToken, held: Mapping[str, str], used: Mapping[str, int], now: int
+) -> TokenLine:
     state, word = _state(token, now)
     may = "everything" if token.is_management else ", ".join(token.policies)
     roles = ", ".join(gettext("role {link}").format(link=link.name) for link in token.roles)
@@ -148,6 +172,7 @@ def _line(token: AclToken, held: Mapping[str, str], now: int) -> TokenLine:
         word=word,
         may=", ".join(part for part in (may, roles) if part) or "nothing",
         owner=held.get(token.accessor_id, ""),
+        used=used_told(used.get(token.accessor_id, 0), now),
     )
 
 

@@ -16,6 +16,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils.translation import gettext, gettext_lazy
 
+from cluster.store.access import the_store
+from cluster.store.audit import AuditFilter, read_audit
 from dashboard.acts import note_own_act
 from dashboard.page import action, page, shown
 from dashboard.provider_people import is_of_provider
@@ -26,6 +28,8 @@ from dashboard.viewer import Viewer
 from dashboard.wording import count_of
 
 _TEMPLATE = "dashboard/account.html"
+#: Of what somebody did, the newest acts that are shown.
+_ACTS_SHOWN = 8
 
 
 if TYPE_CHECKING:
@@ -133,11 +137,14 @@ async def shown_account(
 ) -> HttpResponse:
     """The page; `extra` is what a form that was sent adds to it."""
     password = password or await sync_to_async(OwnPasswordForm)(request)
+    own = AuditFilter(person=str(id_of(request)))
+    acts = await the_store().aread_call(read_audit, own, limit=_ACTS_SHOWN)
     context = {"password": password, **extra}
     query = partial(
         account_page,
         user=request.user,
         session_key=request.session.session_key or "",
+        acts=acts,
         extra=context,
     )
     return await shown(request, viewer, _TEMPLATE, query)

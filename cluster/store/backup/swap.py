@@ -43,7 +43,16 @@ from scheduler.structs.wire import Nanoseconds
 #: What the running processes say of themselves now, who is signed in, and what was done: a backup
 #: knows nothing better of these. Leases and the index only ever go up.
 _STAYS = frozenset(
-    {"lease", "state_index", "listener", "node_beat", "node_channel", "django_session", "audit"}
+    {
+        "lease",
+        "state_index",
+        "listener",
+        "node_beat",
+        "node_channel",
+        "django_session",
+        "audit",
+        "acl_token_use",
+    }
 )
 #: Links and tokens for one use were handed out for rows that may be gone.
 _GOES = ("one_time_login", "one_time_token")

@@ -328,3 +328,19 @@ def test_events_of_tokens_hold_no_secret(store):
     frames = store.frames_since(0)
     assert b"accessor-ci" in msgspec.json.encode(frames)
     assert secret.encode() not in msgspec.json.encode(frames)
+
+
+async def uses(store):
+    """Once what waits is written."""
+    await store.acall(lambda: None)
+    return await store.aread(lambda reader: reader.token_uses())
+
+
+async def test_a_request_notes_that_its_token_was_used_and_a_refused_secret_nothing(api, store):
+    made_now = await made(api, Type="management", Policies=None)
+    assert (await uses(store)).keys() == {accessor_of("root")}
+    before = await store.aread(lambda reader: reader.index)
+    await Client(made_now["SecretID"]).get("/v1/jobs")
+    await Client(UNKNOWN).get("/v1/jobs")
+    assert (await uses(store)).keys() == {accessor_of("root"), made_now["AccessorID"]}
+    assert await store.aread(lambda reader: reader.index) == before

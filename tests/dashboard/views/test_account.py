@@ -320,3 +320,19 @@ def test_a_token_of_ones_own_opens_nothing_once_its_account_is_gone(store, kim):
     ada = Client()
     ada.force_login(account(store, "administrator", "ada"))
     assert "a deleted account" in ada.get("/access/tokens/").content.decode()
+
+
+def test_ones_own_acts_stand_on_the_page_and_nobody_elses(store, kim):
+    client, other = signed_in(), Client()
+    other.force_login(account(store, "administrator"))
+    make(client)
+    make(client, name="")
+    make(other, policies=["*"])
+    store.audit.flush()
+    answer = client.get("/account/")
+    told = [(row["entry"].act, row["entry"].result) for row in answer.context["own_acts"]]
+    assert ("write acl token", "done") in told
+    assert {row["entry"].who_name for row in answer.context["own_acts"]} == {"kim"}
+    assert ("sign in", "done") in told
+    assert "All in the audit" not in answer.content.decode()
+    assert "All in the audit" in other.get("/account/").content.decode()

@@ -4,7 +4,9 @@ import pytest
 
 from cluster.models import JoinedNodeRow
 from cluster.store.join_tokens import list_join_tokens, use_join_token
+from cluster.store.token_uses import PRECISION
 from cluster.store.tokens import find_token, forget_expired
+from dashboard.queries.tokens import used_told
 from scheduler.state.nouns import ACL_ROLES, ACL_TOKENS
 from tests.builders import SOME_MOMENT
 from tests.dashboard.views.conftest import Browser
@@ -142,3 +144,30 @@ def test_nodes_that_are_gone_are_forgotten_with_the_secrets(manager, store, node
     assert line.nodes == ((node.id, node.name),)
     forget_expired(store, now=SOME_MOMENT + 2 * 86_400 * 10**9)
     assert set(JoinedNodeRow.objects.values_list("pk", flat=True)) == {node.id}
+
+
+def test_the_tabs_tell_how_much_stands_behind_each(manager):
+    manager.post("/access/make-token/", name="ci", ends="3600", policies=["viewer"])
+    manager.post("/access/save-role/", name="scaler", description="", policies=["submitter"])
+    manager.post("/access/make-join-token/", name="rack", uses="1", ends="3600")
+    for page in ("policies", "tokens", "roles", "join-tokens"):
+        tabs = manager.get(f"/access/{page}/").context["tabs"]
+        counts = {tab["word"]: tab["count"] for tab in tabs}
+        assert counts == {
+            "Policies": 3, "Tokens": 1, "Roles": 1, "Join tokens": 1, "Groups": 4, "Accounts": 1,
+        }  # fmt: skip
+        assert [tab["url"] for tab in tabs if tab["is_current"]] == [f"/access/{page}/"]
+
+
+@pytest.mark.parametrize(
+    ("hours", "told"),
+    [(0.5, "in the last hour"), (1, "1 h ago"), (47.9, "47 h ago"), (48, "2 d ago")],
+)
+def test_the_last_use_of_a_token_is_told_to_the_hour(hours, told):
+    assert used_told(SOME_MOMENT, SOME_MOMENT + round(hours * PRECISION)) == told
+
+
+def test_a_token_of_which_no_use_was_noted_says_so(manager):
+    manager.post("/access/make-token/", name="ci", ends="3600", policies=["viewer"])
+    (line,) = manager.get("/access/tokens/").context["tokens"]
+    assert line.used == "no use noted"
