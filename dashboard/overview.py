@@ -13,9 +13,11 @@ from django.utils.translation import gettext
 
 from cluster.notifications.failing import RESTARTS, failing
 from cluster.store.ports import AllocFace, JobFace, Listing, NodeFace, RecordReader
+from dashboard.evaluation_counts import EvaluationCounts
 from dashboard.faces import alloc_face, face_of, is_ready, job_face, restarts
 from dashboard.graphs.lifecycle import STATE_OF, TERMINAL
-from dashboard.graphs.machine import EVENT, PLACES
+from dashboard.graphs.machine import EVENT
+from dashboard.hinted_steps import HintedSteps
 from dashboard.moves import MOST_LIVES, WINDOWS, Move, Moves, move_of, moves_of
 from dashboard.needs import Circumstances, Need, needs_of, short_services, stuck_at
 from dashboard.rollouts import progress_of
@@ -25,7 +27,7 @@ from scheduler.state.events import StateEvent, Topic
 from scheduler.state.nouns import DEPLOYMENTS, JOB_SUMMARIES
 from scheduler.structs.allocation import Allocation
 from scheduler.structs.deployment import Deployment, DeploymentStatus
-from scheduler.structs.evaluation import Evaluation, LifecycleStep, Step
+from scheduler.structs.evaluation import EvalStatus, Evaluation, LifecycleStep, Step
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobSummary
 from scheduler.structs.node import LOST, Node, NodeStatus
@@ -68,8 +70,7 @@ class Overview:
         self.window = window
         self.sees_work = namespaces is None or bool(namespaces)
         self.sees_nodes = sees_nodes
-        self._counts: Counter[str] = Counter()
-        self._open: dict[str, Evaluation] = {}
+        self._evaluations = EvaluationCounts(namespaces)
         self._states: dict[str, str] = {}
         self._nodes: dict[str, NodeFace] = {}
         self._summaries: dict[JobKey, JobSummary] = {}
@@ -88,13 +89,11 @@ class Overview:
         self.collected = 0
         #: The newest step known of each evaluation: a recorded step moves nothing twice.
         self._numbers: dict[str, int] = {}
+        self.hints = HintedSteps()
 
     def load(self, reader: RecordReader) -> None:
         """Read everything that is counted, in a fixed number of reads."""
-        self._counts = Counter(reader.evaluation_tally(self._namespaces))
-        self._open = {
-            item.id: item for item in reader.open_evaluations() if self._shows(item.namespace)
-        }
+        self._evaluations.load(reader)
         newest = reader.newest_steps_of_pending(None)
         for item in self._open.values():
             step = newest.get(item.id)
@@ -133,17 +132,35 @@ class Overview:
             moves.add(*move)
 
     @property
+    def _open(self) -> dict[str, Evaluation]:
+        return self._evaluations.open
+
+    @property
     def misses_something(self) -> bool:
-        """Whether a drain began since the last reading: what was on its node is not known."""
-        return None in self._on_draining.values()
+        """Whether what was on a node when its drain began, or what ended as what, is not known."""
+        unsure = self._evaluations.is_unsure or bool(self.hints.doubted)
+        return unsure or None in self._on_draining.values()
 
     def read_missing(self, reader: RecordReader) -> None:
-        """Read what is on the nodes that began to drain."""
+        """Read what is on the nodes that began to drain; count anew what is not sure."""
+        if self._evaluations.is_unsure:
+            self._evaluations.load(reader)
+        self._read_doubted(reader)
         missing = [node_id for node_id, there in self._on_draining.items() if there is None]
         found: dict[str, dict[str, AllocFace]] = {node_id: {} for node_id in missing}
         for face in reader.live_on(missing):
             found[face.node_id][face.id] = face
         self._on_draining |= found
+
+    def _read_doubted(self, reader: RecordReader) -> None:
+        """Let evaluations stand where the record says; their next steps count from there."""
+        known = reader.newest_steps_of(self.hints.doubted)
+        for eval_id in self.hints.doubted & self._open.keys():
+            step = known.get(eval_id)
+            is_pending = self._open[eval_id].status is EvalStatus.PENDING
+            self._states[eval_id] = STATE_OF.get(step.step, "") if step and is_pending else ""
+            self._numbers[eval_id] = step.number if step else 0
+        self.hints.doubted.clear()
 
     def _shows(self, namespace: str) -> bool:
         return self._namespaces is None or namespace in self._namespaces
@@ -152,8 +169,9 @@ class Overview:
         """Count one change; whether it counts here."""
         value = event.value
         if isinstance(value, Evaluation):
-            self._take_evaluation(value, is_new=value.create_index == index, deleted=event.deleted)
+            self._evaluations.take(value, index, deleted=event.deleted)
         elif isinstance(value, LifecycleStep):
+            self.hints.confirm(value)
             self.take_step(value)
         elif isinstance(value, Node):
             if not self.sees_nodes:
@@ -206,25 +224,14 @@ class Overview:
         else:
             self._on_draining.setdefault(value.id, None)
 
-    def _take_evaluation(self, value: Evaluation, *, is_new: bool, deleted: bool) -> None:
-        before = self._open.get(value.id)
-        if deleted:
-            self._counts[value.status.value] -= 1
-            self._counts["deleted"] += 1
-            self._open.pop(value.id, None)
-            return
-        if before is not None:
-            self._counts[before.status.value] -= 1
-        if before is not None or is_new:
-            self._counts[value.status.value] += 1
-        if value.is_terminal:
-            # Its last steps may be recorded after its end: where it stood is known until then.
-            self._open.pop(value.id, None)
-        else:
-            self._open[value.id] = value
+    def take_hint(self, step: LifecycleStep) -> bool:
+        """A step ahead of the record; whether anything moved."""
+        if step.number > self._numbers.get(step.eval_id, 0):
+            self.hints.hint(step)
+        return self.take_step(step)
 
     def take_step(self, step: LifecycleStep) -> bool:
-        """A step, hinted or recorded; whether anything moved."""
+        """A step that is recorded, or hinted; whether anything moved."""
         state = STATE_OF.get(step.step)
         if state is None or step.number <= self._numbers.get(step.eval_id, 0):
             return False
@@ -249,13 +256,7 @@ class Overview:
 
     def counts(self) -> dict[str, int]:
         """Evaluations by state; one that passes a quasi-status counts there."""
-        told = {state: max(self._counts[state], 0) for state in PLACES}
-        for item in self._open.values():
-            state = self._states.get(item.id) or item.status.value
-            if state != item.status.value and state in told:
-                told[item.status.value] = max(told[item.status.value] - 1, 0)
-                told[state] += 1
-        return told
+        return self._evaluations.told(self._states)
 
     def flows(self, now: int) -> dict[str, int]:
         """Moves per arrow in the window."""

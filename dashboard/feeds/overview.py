@@ -75,16 +75,18 @@ class OverviewFeed(Feed):
 
     def observe_step(self, step: LifecycleStep) -> bool:
         """A hint moves its evaluation on the map; the record will not move it again."""
-        moved = self._overview.take_step(step)
+        moved = self._overview.take_hint(step)
         self._has_changed |= moved
         return moved
 
     def is_due(self, now: int) -> bool:
         """Whether something is to be read again, or has grown old."""
         self._compares |= self._wants_comparison(now)
+        self._overview.hints.doubt(now)
         if self._strip_differs and now >= self._strip_at + _BETWEEN_STORIES:
             self._strip_differs, self._reads_strip, self._strip_at = False, True, now
-        return self._compares or self._reads_strip or self._is_old(now)
+        misses = self._overview.misses_something
+        return self._compares or self._reads_strip or misses or self._is_old(now)
 
     @property
     def asks_at(self) -> int | None:
@@ -106,7 +108,7 @@ class OverviewFeed(Feed):
 
     @property
     def needs_reader(self) -> bool:
-        """What was on a node when its drain began is read."""
+        """What the overview misses is read, such as what was on a node when its drain began."""
         misses = self._overview.misses_something
         return self._compares or self._reads_strip or misses or super().needs_reader
 

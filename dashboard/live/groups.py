@@ -37,6 +37,8 @@ class Group:
         self.feed = feed
         self.sent_index = index
         self.viewers: set[PageSocket] = set()
+        #: It could not take note of a change: what it shows from then on may be wrong.
+        self.is_lost = False
         self._pieces: tuple[Piece, ...] | None = ()
         #: Something of the present index was told ahead; the frame that says so follows.
         self._is_ahead = False
@@ -49,9 +51,14 @@ class Group:
             self.feed.load(reader)
 
     def observe(self, frame: EventFrame) -> None:
-        """Take note of one committed write."""
-        with self.in_its_language():
-            self.feed.observe(frame)
+        """Take note of one committed write. A fault here must not keep it from other groups."""
+        try:
+            with self.in_its_language():
+                self.feed.observe(frame)
+        except Exception:
+            topic = self.feed.subscription.topic
+            logger.exception("action=live-observe-failed topic=%s index=%d", topic, frame.index)
+            self.is_lost = True
 
     def standing(self, now: int) -> tuple[Piece, ...]:
         """What every viewer gets on joining."""

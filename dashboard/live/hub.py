@@ -9,7 +9,7 @@ be lost, frames come from the record.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from enum import Enum
 from typing import Protocol, TypeVar
@@ -264,7 +264,7 @@ class Hub:
             return await self._advance()
         except Exception:
             logger.exception("action=live-flush-failed index=%d", self.index)
-            self._tell_all(Reload(reason="a change could not be shown", index=self.index))
+            self._tell(Reload(reason="a change could not be shown", index=self.index))
             return Work.FLUSHED
 
     async def _advance(self) -> Work:
@@ -274,7 +274,8 @@ class Hub:
         hints, self._hints = self._hints, []
         frames = [frame for frame in heard if frame is not None and frame.index > self.index]
         if None in heard:
-            await self._lose_track()
+            self.index = await self._begin_anew([*self.groups], "events were trimmed meanwhile")
+            self._recent.clear()
             return Work.FLUSHED
         for frame in frames:
             for group in self.groups.values():
@@ -289,6 +290,9 @@ class Hub:
         did = Work.NONE
         if frames or hinted or any(due):
             did = self._flush(frames)
+        if lost := [each for each, group in self.groups.items() if group.is_lost]:
+            await self._begin_anew(lost, "a change could not be shown")
+            did = Work.FLUSHED
         if await self._read_what_is_due():
             did = Work.FLUSHED
         self._beat()
@@ -351,31 +355,31 @@ class Hub:
         if self._asked_for() and loop_time < self._beat_due + BEAT_GRACE:
             return
         self._beat_due = loop_time + BEAT_INTERVAL
-        self._tell_all(UpToDate(index=self.index, at=_ms(self.now())))
+        self._tell(UpToDate(index=self.index, at=_ms(self.now())))
 
-    async def _lose_track(self) -> None:
-        """The log was trimmed past us, or an older record restored: everybody loads again."""
-        feeds = {subscription: self._feed_for(subscription) for subscription in self.groups}
+    async def _begin_anew(self, lost: Sequence[Subscription], reason: str) -> int:
+        """Read these feeds anew, at the index returned; their viewers load again."""
+        feeds = {each: self._feed_for(each) for each in lost}
 
         def load(reader: RecordReader) -> int:
             for feed in feeds.values():
                 Group(feed, 0).load(reader)
             return reader.index
 
-        self.index = await self._frames().read(load)
+        index = await self._frames().read(load)
         for subscription, feed in feeds.items():
             self.groups[subscription] = self.groups[subscription].begun_anew(feed, self.index)
-        self._recent.clear()
-        self._tell_all(Reload(reason="the event log does not reach back so far", index=self.index))
+        self._tell(Reload(reason=reason, index=index), [self.groups[each] for each in lost])
+        return index
 
-    def _tell_all(self, message: Message) -> None:
-        """Once per viewer, however many groups it is in."""
+    def _tell(self, message: Message, groups: Collection[Group] = ()) -> None:
+        """Tell the viewers of these groups, or of all: once each, in however many they are."""
         text = encoded(message)
-        for viewer in self._viewers():
+        for viewer in self._viewers(groups):
             viewer.deliver(text)
 
-    def _viewers(self) -> set[PageSocket]:
-        return {viewer for group in self.groups.values() for viewer in group.viewers}
+    def _viewers(self, groups: Collection[Group] = ()) -> set[PageSocket]:
+        return {viewer for group in groups or self.groups.values() for viewer in group.viewers}
 
     def _frames(self) -> FrameSource:
         assert self._source is not None, "wire() comes before the first viewer"

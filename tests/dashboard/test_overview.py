@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from dashboard.graphs import machine
+from dashboard.hinted_steps import HINTS_HOLD
 from dashboard.overview import WINDOW, Overview
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
@@ -142,6 +143,69 @@ def test_collected_ones_count_as_deleted(store, live):
     store.read(overview.load)
     write(lambda change: change.delete_evaluation(EVAL.id))
     assert {state: count for state, count in overview.counts().items() if count} == {"deleted": 1}
+
+
+@pytest.mark.parametrize("opened_late", [False, True])
+def test_one_that_was_canceled_on_its_way_to_a_worker_counts_as_what_it_became(
+    store, live, opened_late
+):
+    """Its job was placed by another run; what the worker made of it stands."""
+    overview, write = live
+    write(put(EVAL))
+    for status in (EvalStatus.CANCELED, EvalStatus.COMPLETE):
+        if opened_late:
+            store.read(overview.load)
+        assert not overview.misses_something
+        write(lambda change, status=status: put_found(change, EVAL.changed(status=status)))
+    # Whoever came after it was canceled does not know what it was counted as.
+    assert overview.misses_something is opened_late
+    store.read(overview.read_missing)
+    assert overview.counts() == afresh(store).counts()
+    assert overview.counts()["complete"] == 1
+    assert not overview.misses_something
+
+
+def test_one_that_ends_and_is_collected_by_one_write_was_counted_as_it_stood(store, live):
+    overview, write = live
+    write(put(EVAL))
+
+    def work(change):
+        put_found(change, EVAL.changed(status=EvalStatus.COMPLETE))
+        change.delete_evaluation(EVAL.id)
+
+    write(work)
+    assert overview.counts() == afresh(store).counts()
+
+
+@pytest.mark.parametrize(
+    "status", [EvalStatus.PENDING, EvalStatus.BLOCKED], ids=["pending", "blocked"]
+)
+def test_a_hint_that_the_record_never_confirms_is_not_believed_for_ever(store, live, status):
+    """The leader that gave it died; the next one numbers its own steps from the record."""
+    overview, write = live
+    write(lambda change: put_found(change, EVAL.changed(status=status, create_index=change.index)))
+    write(lambda change: change.put(LIFECYCLE_STEPS, step(1, Step.CREATED)))
+    for number, name in enumerate((Step.DEQUEUED, Step.PLAN_SUBMITTED, Step.COMPLETE), 2):
+        overview.take_hint(step(number, name))
+    assert overview.counts()["complete"] == 1
+    write(lambda change: change.put(LIFECYCLE_STEPS, step(2, Step.DEQUEUED)))
+    overview.hints.doubt(SOME_MOMENT + HINTS_HOLD)
+    assert not overview.misses_something
+    overview.hints.doubt(SOME_MOMENT + HINTS_HOLD + SECOND)
+    assert overview.misses_something
+    store.read(overview.read_missing)
+    assert overview.counts() == afresh(store).counts()
+    write(lambda change: change.put(LIFECYCLE_STEPS, step(3, Step.PLAN_SUBMITTED)))
+    assert overview.counts()["applying"] == 1
+
+
+def test_a_hint_that_the_record_confirms_is_not_read_again(live):
+    overview, write = live
+    write(put(EVAL))
+    overview.take_hint(step(1, Step.CREATED))
+    write(lambda change: change.put(LIFECYCLE_STEPS, step(1, Step.CREATED)))
+    overview.hints.doubt(SOME_MOMENT + 2 * HINTS_HOLD)
+    assert not overview.misses_something
 
 
 def test_a_quiet_cluster_says_so(live):

@@ -261,7 +261,7 @@ def live_pages(names: list[str], found: dict[str, str]) -> dict[str, str]:
     return {
         "now": "/",
         "now of one": f"/?namespace={SPACE}",
-        "moves of an hour": "/?window=1h",
+        "moves of an hour": "/?moved=1h",
         "jobs": "/jobs/",
         "job": f"/jobs/default/{first}/",
         "other job": f"/jobs/default/{names[1]}/",

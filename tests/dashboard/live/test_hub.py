@@ -246,6 +246,36 @@ async def test_feeds_whose_frames_were_lost_are_read_anew():
     assert (current(standing), current(changed)) == (["scheduling"], ["applying"])
 
 
+class Stumbling(EvaluationFeed):
+    """A feed with a fault in it: it cannot take note of a plan."""
+
+    def observe(self, frame):
+        if any(getattr(event.value, "step", "") == Step.PLAN_SUBMITTED for event in frame.events):
+            raise ValueError("a change that it does not know")
+        super().observe(frame)
+
+
+async def test_a_feed_that_cannot_take_note_of_a_change_is_read_anew_and_no_other():
+    """It stays while anybody looks: without this it would show old states for ever."""
+    source, other = MemoryFrames(), Subscription("evaluation", EVALUATION.id, None)
+    record(source, EVALUATION, step(1, Step.CREATED))
+    page, later, beside = Page(), Page(), Page()
+
+    def feed_for(subscription):
+        return (Stumbling if subscription is ONE else EvaluationFeed)(subscription)
+
+    async with hub_with(source, feed_for) as hub:
+        # The one that stumbles is the first to hear of each change.
+        await hub.join(page, ONE, source.store.index)
+        await hub.join(beside, other, source.store.index)
+        record(source, EVALUATION, step(2, Step.PLAN_SUBMITTED))
+        (_, drawn), (message,) = await beside.told("frame", 2), await page.told("reload")
+        await hub.join(later, ONE, message["index"])
+        (standing,) = await later.told("frame")
+    assert current(drawn) == current(standing) == ["applying"]
+    assert not [message for message in beside.messages if message["type"] == "reload"]
+
+
 def feed_with_head(subscription):
     """With a panel, which asks the reader."""
     panel = Panel(
