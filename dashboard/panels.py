@@ -181,10 +181,7 @@ FOLLOWED: Mapping[str, Followed] = {
                 "job-checks-place", "_job_checks_place.html", job_checks.checks_panel, Topic.JOB
             ),
             _panel(
-                "job-launches", "_job_launches.html", launching.launching_panel, *_LAUNCHED
-            ),
-            _panel(
-                "job-dispatched", "_job_dispatched.html", launching.launching_panel, *_LAUNCHED
+                "job-launches", "_job_launches.html", launching.launches_panel, *_LAUNCHED
             ),
             _panel("job-dispatch", "_job_dispatch.html", dispatch.dispatch_panel, Topic.JOB),
             _panel(
@@ -201,6 +198,14 @@ FOLLOWED: Mapping[str, Followed] = {
     **{
         topic: Followed(Names.JOB, JobFeed, _groups(query))
         for topic, query in job_groups.PANELS.items()
+    },
+    **{
+        topic: Followed(
+            Names.JOB,
+            JobFeed,
+            (_panel("job-dispatched", "_job_dispatched.html", query, *_COUNTED),),
+        )
+        for topic, query in launching.PANELS.items()
     },
     "versions": Followed(
         Names.JOB,

@@ -4,6 +4,7 @@ In: what a button names; a scenario and whoever looks at what it found. Out: a c
 that programs send; the form that does in earnest what was rehearsed.
 """
 
+import base64
 from typing import Any
 from urllib.parse import quote
 
@@ -11,13 +12,17 @@ import msgspec
 from django.urls import reverse
 from django.utils.translation import gettext
 
+from cluster.operations.job_dispatch import Dispatch
 from cluster.page_addresses import job_url
 from cluster.rehearsal.scenario import (
+    DispatchJob,
     MarkNodes,
+    RevertJob,
     ScaleJob,
     Scenario,
     StopJob,
 )
+from dashboard.meta_fields import meta_name
 from dashboard.rights import ACTIONS, WRITE_NODES
 from scheduler.access.access import Access
 from scheduler.structs.identity import JobKey
@@ -54,6 +59,23 @@ def scale_change(key: JobKey, group: str, count: int) -> Change:
     return {"Scale": {**_job(key), "Group": group, "Count": count}}
 
 
+def dispatch_change(key: JobKey, asked: Dispatch) -> Change:
+    """A child of a parameterized job is made."""
+    given: Change = {
+        "Payload": base64.b64encode(asked.payload).decode("ascii"),
+        "Meta": dict(asked.meta),
+        "IdPrefixTemplate": asked.id_prefix,
+        "Priority": asked.priority,
+    }
+    return {"Dispatch": {**_job(key), **{name: value for name, value in given.items() if value}}}
+
+
+def revert_change(key: JobKey, version: int, prior: int, *, keeps_counts: bool) -> Change:
+    """A version is registered again, while another one is the current one."""
+    change = {**_job(key), "JobVersion": version, "EnforcePriorVersion": prior}
+    return {"Revert": {**change, **({"KeepCounts": True} if keeps_counts else {})}}
+
+
 def run_change(job: Job) -> Change:
     """A job is registered."""
     return {"Job": msgspec.json.decode(msgspec.json.encode(job))}
@@ -69,11 +91,17 @@ def purge_change(node_ids: list[str]) -> Change:
     return {"Purge": {"NodeIDs": node_ids}}
 
 
-def act_of(scenario: Scenario, access: Access) -> OfferedAct | None:
+def act_of(scenario: Scenario, access: Access, rehearsal_id: str) -> OfferedAct | None:
     """What does in earnest what was rehearsed alone; None for what no button does or may do."""
     if len(scenario.changes) != 1:
         return None
     match scenario.changes[0]:
+        case DispatchJob(key=key, asked=asked):
+            may = access.allows(key.namespace, *ACTIONS["dispatch"])
+            return _dispatch(key, asked, rehearsal_id) if may else None
+        case RevertJob(key=key, prior=int()) as revert:
+            may = access.allows(key.namespace, *ACTIONS["revert"])
+            return _revert(revert) if may else None
         case StopJob(key=key, purge=purge):
             word = "purge" if purge else "stop"
             return _stop(key, word) if access.allows(key.namespace, *ACTIONS[word]) else None
@@ -108,6 +136,50 @@ def _scale(key: JobKey, group: str, count: int) -> OfferedAct:
         rehearse=("rehearse", group),
         ends=False,
         back=job_url(key),
+        back_word=key.job_id,
+    )
+
+
+def _dispatch(key: JobKey, asked: Dispatch, rehearsal_id: str) -> OfferedAct | None:
+    """None where a form of texts cannot carry the payload as it is."""
+    try:
+        payload = asked.payload.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    if {"\r", "\0"} & set(payload):
+        return None
+    return OfferedAct(
+        verb=gettext("Dispatch {job}").format(job=key.job_id),
+        url=reverse("job-dispatch"),
+        fields=(
+            ("namespace", key.namespace),
+            ("job", key.job_id),
+            # What was rehearsed once is dispatched once, however often it is pressed.
+            ("token", rehearsal_id),
+            ("prefix", asked.id_prefix),
+            ("priority", str(asked.priority) if asked.priority else ""),
+            ("payload", payload),
+            *((meta_name(name), value) for name, value in asked.meta.items()),
+        ),
+        ends=False,
+        back=job_url(key),
+        back_word=key.job_id,
+    )
+
+
+def _revert(change: RevertJob) -> OfferedAct:
+    key = change.key
+    return OfferedAct(
+        verb=gettext("Go back to v{version}").format(version=change.version),
+        url=reverse("job-revert"),
+        fields=(
+            ("namespace", key.namespace),
+            ("job", key.job_id),
+            ("version", str(change.version)),
+            ("prior", str(change.prior)),
+            *([("keep", "yes")] if change.keeps_counts else []),
+        ),
+        back=job_url(key, tab="versions"),
         back_word=key.job_id,
     )
 

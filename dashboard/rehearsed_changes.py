@@ -10,12 +10,14 @@ from cluster.rehearsal.scenario import (
     AddNodes,
     ChangeQuota,
     ChangeSettings,
+    DispatchJob,
     DrainNodes,
     EndDrain,
     LoseNodes,
     MarkNodes,
     NodeChoice,
     PurgeNodes,
+    RevertJob,
     RoomOnNode,
     RunJob,
     ScaleJob,
@@ -33,6 +35,25 @@ def change_told(change: ScenarioChange) -> str:
             return gettext("Add {node} like {like}").format(
                 node=count_of(count, "{count} node", "{count} nodes"), like=like
             )
+        case RunJob() | StopJob() | ScaleJob() | DispatchJob() | RevertJob():
+            return _job_told(change)
+        case ChangeSettings():
+            return gettext("Change the scheduler: {settings}").format(settings=_settings(change))
+        case ChangeQuota(name=name, limits=limits):
+            told = [f"{wire_name(key)} {number(value)}" for key, value in limits.items()]
+            return gettext("Change quota {name}: {told}").format(
+                name=name, told=one_of(told, "and")
+            )
+        case RoomOnNode() | EndDrain():
+            # Tried where something would help, which is told in words of its own.
+            raise AssertionError("nobody asks for it")
+        case _:
+            return _nodes_told(change)
+
+
+def _job_told(change: RunJob | StopJob | ScaleJob | DispatchJob | RevertJob) -> str:
+    """What is done to a job, in words."""
+    match change:
         case RunJob(job=job):
             return gettext("Register job {job}").format(job=job.id)
         case StopJob(key=key, purge=True):
@@ -47,18 +68,12 @@ def change_told(change: ScenarioChange) -> str:
             return gettext("Scale {job_id}{part} to {count}").format(
                 job_id=key.job_id, part="." + group if group else "", count=number(count)
             )
-        case ChangeSettings():
-            return gettext("Change the scheduler: {settings}").format(settings=_settings(change))
-        case ChangeQuota(name=name, limits=limits):
-            told = [f"{wire_name(key)} {number(value)}" for key, value in limits.items()]
-            return gettext("Change quota {name}: {told}").format(
-                name=name, told=one_of(told, "and")
+        case DispatchJob(key=key):
+            return gettext("Dispatch {job_id}").format(job_id=key.job_id)
+        case RevertJob(key=key, version=version):
+            return gettext("Take {job_id} back to version {version}").format(
+                job_id=key.job_id, version=version
             )
-        case RoomOnNode() | EndDrain():
-            # Tried where something would help, which is told in words of its own.
-            raise AssertionError("nobody asks for it")
-        case _:
-            return _nodes_told(change)
 
 
 def _nodes_told(change: DrainNodes | LoseNodes | PurgeNodes | MarkNodes) -> str:

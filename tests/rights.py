@@ -228,6 +228,8 @@ NAMES = [
     Row("PUT", "rehearsals", "node:read + submit-job | node:read + plan-job", _job()),
     Row("PUT", "rehearsals", "node:read + read-job", {"Stop": {"JobID": JOB}}),
     Row("PUT", "rehearsals", "node:read + read-job", {"Scale": {"JobID": JOB, "Count": 1}}),
+    Row("PUT", "rehearsals", "node:read + read-job", {"Dispatch": {"JobID": JOB}}),
+    Row("PUT", "rehearsals", "node:read + read-job", {"Revert": {"JobID": JOB, "JobVersion": 0}}),
     Row("PUT", "rehearsals", "node:read + operator:read",
         {"Settings": {"SchedulerAlgorithm": "spread"}}),
     Row("GET DELETE", "rehearsal/x", "node:read", name="x"),

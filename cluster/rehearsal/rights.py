@@ -8,6 +8,8 @@ from cluster.operations.rights import require, require_reads
 from cluster.rehearsal.scenario import (
     ChangeQuota,
     ChangeSettings,
+    DispatchJob,
+    RevertJob,
     RunJob,
     ScaleJob,
     Scenario,
@@ -24,7 +26,7 @@ def require_rehearsal(by: Caller, scenario: Scenario) -> None:
         match change:
             case RunJob(job=job):
                 require_registration(by, job, "plan-job")
-            case StopJob(key=key) | ScaleJob(key=key):
+            case StopJob(key=key) | ScaleJob(key=key) | DispatchJob(key=key) | RevertJob(key=key):
                 require(by, key.namespace, "read-job")
             case ChangeSettings():
                 require_reads(by, "operator")
@@ -39,5 +41,5 @@ def may_see_scenario(access: Access, scenario: Scenario) -> bool:
         if isinstance(change, RunJob)
         else access.allows(change.key.namespace, "read-job")
         for change in scenario.changes
-        if isinstance(change, RunJob | StopJob | ScaleJob)
+        if isinstance(change, RunJob | StopJob | ScaleJob | DispatchJob | RevertJob)
     )

@@ -7,6 +7,7 @@ import msgspec
 
 from cluster.jobspec.problems import Problem
 from cluster.operations.errors import OperationRefused
+from cluster.operations.job_dispatch import Dispatch
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
 from scheduler.structs.node import Node, NodeEligibility
@@ -94,6 +95,24 @@ class ScaleJob(msgspec.Struct, frozen=True, kw_only=True):
     count: int
 
 
+class DispatchJob(msgspec.Struct, frozen=True, kw_only=True):
+    """A child of a parameterized job is made."""
+
+    key: JobKey
+    asked: Dispatch
+
+
+class RevertJob(msgspec.Struct, frozen=True, kw_only=True):
+    """A kept version of a job is registered again."""
+
+    key: JobKey
+    version: int
+    #: Only while this version is the current one; None: whichever is.
+    prior: int | None = None
+    #: Groups keep the counts of the current version.
+    keeps_counts: bool = False
+
+
 class ChangeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of the schedulers; what is None stays."""
 
@@ -131,6 +150,8 @@ ScenarioChange = (
     | RunJob
     | StopJob
     | ScaleJob
+    | DispatchJob
+    | RevertJob
     | ChangeSettings
     | ChangeQuota
     | RoomOnNode

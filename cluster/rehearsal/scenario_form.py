@@ -4,6 +4,8 @@ In: a document. Out: a `Scenario`, or `ScenarioProblems` that name every problem
 Whether nodes and jobs exist is asked later, of the record.
 """
 
+import base64
+import binascii
 from collections.abc import Callable
 from typing import Any
 
@@ -12,16 +14,20 @@ from cluster.jobspec.parse import parse_job
 from cluster.jobspec.problems import JobProblems, Problem
 from cluster.operations.errors import OperationRefused
 from cluster.operations.filter_expression import compile_filter
+from cluster.operations.job_dispatch import Dispatch
+from cluster.operations.jobs import HIGHEST_PRIORITY
 from cluster.rehearsal.scenario import (
     WHOLE,
     AddNodes,
     ChangeQuota,
     ChangeSettings,
+    DispatchJob,
     DrainNodes,
     LoseNodes,
     MarkNodes,
     NodeChoice,
     PurgeNodes,
+    RevertJob,
     RunJob,
     ScaleJob,
     Scenario,
@@ -40,6 +46,7 @@ Document = dict[str, Any]
 MOST_CHANGES = 1_000
 MOST_ADDED = 5_000
 MOST_AT_ONCE = 1_000_000
+MOST_VERSION = 2**53
 #: How the refusal of a filter begins in the API of lists, word by word the reference's.
 _OF_LIST, _OF_PAGE = "failed to create result paginator: ", "failed to read result page: "
 #: Paces that a drain is rehearsed at beside its own.
@@ -129,6 +136,25 @@ class _At:
                     f"{field}[{place}]", f"must be a whole number from {least} to {most}"
                 )
         return tuple(item for item in value if isinstance(item, int))
+
+    def texts_by_name(self, field: str) -> dict[str, str]:
+        value = self._value(field)
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            self.complain(field, "must be an object")
+            return {}
+        for name, item in value.items():
+            if not isinstance(item, str):
+                self.complain(f"{field}.{name}", "must be a text")
+        return {name: item for name, item in value.items() if isinstance(item, str)}
+
+    def octets(self, field: str) -> bytes:
+        try:
+            return base64.b64decode(self.text(field), validate=True)
+        except (binascii.Error, ValueError):
+            self.complain(field, "must be base64")
+            return b""
 
     def nested(self, field: str) -> "_At":
         value = self._value(field)
@@ -286,6 +312,32 @@ def _scale(at: _At) -> ScaleJob:
     return change
 
 
+def _dispatch(at: _At) -> DispatchJob:
+    asked = Dispatch(
+        payload=at.octets("Payload"),
+        meta=at.texts_by_name("Meta"),
+        id_prefix=at.text("IdPrefixTemplate"),
+        priority=at.number("Priority", 0, HIGHEST_PRIORITY, 0),
+    )
+    change = DispatchJob(key=_key(at), asked=asked)
+    at.close()
+    return change
+
+
+def _revert(at: _At) -> RevertJob:
+    prior = None
+    if at.has("EnforcePriorVersion"):
+        prior = at.number("EnforcePriorVersion", 0, MOST_VERSION)
+    change = RevertJob(
+        key=_key(at),
+        version=at.number("JobVersion", 0, MOST_VERSION),
+        prior=prior,
+        keeps_counts=bool(at.flag("KeepCounts")),
+    )
+    at.close()
+    return change
+
+
 def _settings(at: _At) -> ChangeSettings:
     algorithm = at.text("SchedulerAlgorithm") or None
     if algorithm is not None and algorithm not in set(SchedulerAlgorithm):
@@ -325,6 +377,8 @@ _READERS: dict[str, Callable[[_At], ScenarioChange | None]] = {
     "Job": _job,
     "Stop": _stop,
     "Scale": _scale,
+    "Dispatch": _dispatch,
+    "Revert": _revert,
     "Settings": _settings,
     "Quota": _quota,
     "Eligibility": _eligibility,

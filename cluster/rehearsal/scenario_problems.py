@@ -11,17 +11,20 @@ from cluster.jobspec.validate import single_problems
 from cluster.operations.admission import place_problems
 from cluster.operations.errors import OperationRefused
 from cluster.operations.filter_expression import compile_filter
+from cluster.operations.job_dispatch import dispatch_problems
 from cluster.operations.scaling import why_not_scaled
 from cluster.operations.staged_drains import StagedDrainRequest, why_not_staged
 from cluster.rehearsal.scenario import (
     WHOLE,
     AddNodes,
     ChangeQuota,
+    DispatchJob,
     DrainNodes,
     LoseNodes,
     MarkNodes,
     NodeChoice,
     PurgeNodes,
+    RevertJob,
     RunJob,
     ScaleJob,
     Scenario,
@@ -55,16 +58,39 @@ def problems_of(reader: StateReader, change: ScenarioChange, path: str) -> Itera
             yield from _node_problems(reader, choice, f"{path}.Purge")
         case MarkNodes(nodes=choice):
             yield from _node_problems(reader, choice, f"{path}.Eligibility")
-        case RunJob(job=job):
-            yield from _job_problems(reader, job, f"{path}.Job")
         case AddNodes(like=like) if reader.node(like) is None:
             yield Problem(f"{path}.Add.Like", f"there is no node {like}")
-        case StopJob(key=key) if reader.job(key) is None:
-            yield Problem(f"{path}.Stop.JobID", _no_job(key.job_id, key.namespace))
-        case ScaleJob():
-            yield from _scale_problems(reader, change, f"{path}.Scale")
         case ChangeQuota(name=name) if reader.get(QUOTAS, name) is None:
             yield Problem(f"{path}.Quota.Name", f"there is no quota {name}")
+        case RunJob(job=job):
+            yield from _job_problems(reader, job, f"{path}.Job")
+        case StopJob() | ScaleJob() | DispatchJob() | RevertJob():
+            yield from _problems_of_stored(reader, change, path)
+
+
+#: What a change of a job that is there is called.
+_NAMES = {StopJob: "Stop", ScaleJob: "Scale", DispatchJob: "Dispatch", RevertJob: "Revert"}
+
+
+def _problems_of_stored(
+    reader: StateReader, change: StopJob | ScaleJob | DispatchJob | RevertJob, path: str
+) -> Iterator[Problem]:
+    place, key = f"{path}.{_NAMES[type(change)]}", change.key
+    job = reader.job(key)
+    if job is None:
+        told = f"there is no job {key.job_id} in namespace {key.namespace}"
+        yield Problem(f"{place}.JobID", told)
+        return
+    match change:
+        case ScaleJob():
+            yield from _scale_problems(reader, job, change, place)
+        case DispatchJob(asked=asked):
+            for problem in dispatch_problems(job, asked):
+                at = f"{place}.{problem.path}" if problem.path else place
+                yield Problem(at, problem.message)
+        case RevertJob(version=version) if reader.job_version(key, version) is None:
+            told = f"job {key.job_id} in namespace {key.namespace} has no version {version}"
+            yield Problem(f"{place}.JobVersion", told)
 
 
 def _job_problems(reader: StateReader, job: Job, path: str) -> Iterator[Problem]:
@@ -72,11 +98,9 @@ def _job_problems(reader: StateReader, job: Job, path: str) -> Iterator[Problem]
         yield Problem(f"{path}.{problem.path}" if problem.path else path, problem.message)
 
 
-def _scale_problems(reader: StateReader, change: ScaleJob, path: str) -> Iterator[Problem]:
-    job = reader.job(change.key)
-    if job is None:
-        yield Problem(f"{path}.JobID", _no_job(change.key.job_id, change.key.namespace))
-        return
+def _scale_problems(
+    reader: StateReader, job: Job, change: ScaleJob, path: str
+) -> Iterator[Problem]:
     names = [group.name for group in job.task_groups]
     if change.group and change.group not in names:
         yield Problem(f"{path}.Group", f"must be one of {', '.join(names)}")
@@ -137,7 +161,3 @@ def filtered_nodes(reader: StateReader, choice: NodeChoice) -> list[Node]:
         for number, node in enumerate(found)
         if (number + 1) * choice.share // WHOLE > number * choice.share // WHOLE
     ]
-
-
-def _no_job(job_id: str, namespace: str) -> str:
-    return f"there is no job {job_id} in namespace {namespace}"

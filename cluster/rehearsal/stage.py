@@ -10,6 +10,8 @@ from msgspec.structs import replace
 
 from cluster.jobspec.problems import Problem
 from cluster.operations.errors import OperationRefused
+from cluster.operations.job_dispatch import dispatch_job
+from cluster.operations.job_versions import revert_job
 from cluster.operations.jobs import JobRegistration, deregister_job, register_job
 from cluster.operations.nodes import (
     DrainRequest,
@@ -28,12 +30,14 @@ from cluster.rehearsal.scenario import (
     AddNodes,
     ChangeQuota,
     ChangeSettings,
+    DispatchJob,
     DrainNodes,
     EndDrain,
     LoseNodes,
     MarkNodes,
     NodeChoice,
     PurgeNodes,
+    RevertJob,
     RoomOnNode,
     RunJob,
     ScaleJob,
@@ -77,7 +81,10 @@ class ScenarioStage:
         """Make every change, in order. Raises ScenarioProblems; then nothing may be rehearsed."""
         problems: list[Problem] = []
         only = scenario.changes[0] if len(scenario.changes) == 1 else None
-        self.rolls_out = only.job.key if isinstance(only, RunJob) else None
+        if isinstance(only, RunJob):
+            self.rolls_out = only.job.key
+        elif isinstance(only, RevertJob):
+            self.rolls_out = only.key
         for number, change in enumerate(scenario.changes):
             path = f"Changes[{number}]"
             found = list(problems_of(self._store, change, path))
@@ -187,6 +194,25 @@ class ScenarioStage:
         group = change.group or job.task_groups[0].name
         request = ScalingRequest(task_group=group, count=change.count)
         scale_job(self._store, change.key, request, by=CLUSTER, now=self._now, ids=self._ids)
+
+    @_make.register
+    def _(self, change: DispatchJob) -> None:
+        dispatch_job(
+            self._store, change.key, change.asked, by=CLUSTER, now=self._now, ids=self._ids
+        )
+
+    @_make.register
+    def _(self, change: RevertJob) -> None:
+        revert_job(
+            self._store,
+            change.key,
+            change.version,
+            enforce_prior_version=change.prior,
+            keeps_counts=change.keeps_counts,
+            by=CLUSTER,
+            now=self._now,
+            ids=self._ids,
+        )
 
     @_make.register
     def _(self, change: ChangeSettings) -> None:

@@ -6,19 +6,16 @@ In: a reader and the job; what was typed, and what is wrong with it. Out: the co
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import quote, unquote
 
 import msgspec
 from django.utils.translation import gettext
 
 from cluster.operations.job_dispatch import MAX_PAYLOAD
 from cluster.store.ports import RecordReader
+from dashboard.meta_fields import meta_name
 from dashboard.subscription import Subscription
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
-
-#: How the names of fields of metadata begin; the key follows, quoted: forms strip spaces.
-_META = "meta."
 
 
 class MetaField(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,16 +37,6 @@ class Typed(msgspec.Struct, frozen=True, kw_only=True):
     priority: str = ""
     #: By field: that of `meta_name`, payload, prefix, priority; "" for what is no field's.
     errors: Mapping[str, str] = {}
-
-
-def meta_name(key: str) -> str:
-    """The field of a key."""
-    return _META + quote(key, safe="")
-
-
-def meta_key(name: str) -> str | None:
-    """The key of a field; None for a field of another kind."""
-    return unquote(name.removeprefix(_META)) if name.startswith(_META) else None
 
 
 def dispatch_context(job: Job, typed: Typed | None = None) -> dict[str, Any]:

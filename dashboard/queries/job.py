@@ -22,7 +22,9 @@ from dashboard.queries.job_source import source_of
 from dashboard.queries.job_tabs import TABS, job_tabs, list_of_job, tab_counts
 from dashboard.queries.jobs import Counts, group_counts, standing_of, total
 from dashboard.queries.launching import (
+    DISPATCHED,
     children_counts,
+    dispatched_choice,
     launch_fates,
     launches_of,
     launching_context,
@@ -100,14 +102,18 @@ def job_page(reader: RecordReader, viewer: Viewer, key: JobKey, wish: JobWish) -
             else _READ[chosen](reader, job, viewer.now, wish)
         ),
     }
-    followed_kinds = _topics(chosen, view_of(wish.query.get("groups", "")))
+    followed_kinds = _topics(chosen, job, wish.query)
     topics = [topic_text(kind, f"{key.namespace}/{key.job_id}") for kind in followed_kinds]
     followed = ",".join([*topics, *([context["list_topic"]] if chosen in JOB_LISTS else [])])
     return context | {"now": viewer.now, "live_topics": followed}
 
 
-def _topics(tab: str, view: str) -> tuple[str, ...]:
-    return ("job", VIEWS[view][0]) if tab == "overview" else _TOPICS.get(tab, ("job",))
+def _topics(tab: str, job: Job, query: Mapping[str, str]) -> tuple[str, ...]:
+    if tab != "overview":
+        return _TOPICS.get(tab, ("job",))
+    groups, _ = VIEWS[view_of(query.get("groups", ""))]
+    dispatched, _, _ = DISPATCHED[dispatched_choice(query.get("dispatched", ""))]
+    return ("job", groups, *([dispatched] if job.is_parameterized else []))
 
 
 def stories_panel(
@@ -240,7 +246,7 @@ def _overview(reader: RecordReader, job: Job, now: int, wish: JobWish) -> dict[s
     newest = newest_of_job(job.key, MAX_ALLOCATIONS)
     return {
         **groups_context(reader, job, view_of(wish.query.get("groups", ""))),
-        **launching_context(reader, job, now),
+        **launching_context(reader, job, now, dispatched_choice(wish.query.get("dispatched", ""))),
         **scale_context(reader, job, wish.scale),
         **dispatch_context(job, wish.dispatch),
         "dispatch_token": wish.token,

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import msgspec
+from django.utils.translation import gettext_noop
 
 from cluster.jobspec.launch_times import next_due, zone_of
 from cluster.operations.launch_view import UPCOMING, LaunchView, launch_view
@@ -26,6 +27,7 @@ from dashboard.launches import (
     launches_told,
     usual_span,
 )
+from dashboard.queries.version_authors import Author, authors_of_jobs
 from dashboard.subscription import Subscription
 from dashboard.wording import due_time, has_seconds
 from scheduler.state.nouns import JOB_SUMMARIES
@@ -34,8 +36,18 @@ from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job, JobChildrenSummary
 from scheduler.structs.periodic_launch import KEPT_LAUNCHES, PeriodicLaunch
 
-#: Children that are listed.
-MAX_CHILDREN = 50
+#: Children that are listed, and among how many of the newest those of one state are looked for.
+MAX_CHILDREN, MAX_LOOKED_AT = 50, 500
+#: Which of the dispatched jobs are listed: the topic of each choice, its word, the states.
+DISPATCHED: Mapping[str, tuple[str, str, frozenset[str]]] = {
+    "all": ("job-dispatched", gettext_noop("All"), frozenset()),
+    "running": (
+        "job-dispatched-running",
+        gettext_noop("Running"),
+        frozenset({"running", "pending"}),
+    ),
+    "failed": ("job-dispatched-failed", gettext_noop("Failed"), frozenset({"failed"})),
+}
 #: Launches that the strip draws.
 MAX_MARKS = 40
 
@@ -44,11 +56,15 @@ class ChildLine(msgspec.Struct, frozen=True, kw_only=True):
     """A job that was dispatched."""
 
     job: Job
+    #: Its id without that of the job it was made from.
+    name: str
     url: str
     fate: LaunchFate
     #: What it was given, of the keys that its parent asks for.
     given: tuple[tuple[str, str], ...]
     payload_bytes: int
+    #: Who dispatched it.
+    author: Author
 
 
 class KeyLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,25 +88,51 @@ def children_counts(reader: RecordReader, job: Job) -> JobChildrenSummary:
     return summary.children if summary is not None else JobChildrenSummary()
 
 
-def launching_context(reader: RecordReader, job: Job, now: int) -> dict[str, Any]:
+def dispatched_choice(text: str) -> str:
+    """The choice that an address names, or the first one."""
+    return text if text in DISPATCHED else "all"
+
+
+def launching_context(
+    reader: RecordReader, job: Job, now: int, choice: str = "all"
+) -> dict[str, Any]:
     """Both sections; those that a job has nothing for are None."""
     launches = _launches(reader, job, now) if job.is_periodic else None
     return {
         "job": job,
         "launches": launches,
-        "dispatched": _dispatched(reader, job) if job.is_parameterized else None,
+        "dispatched": _dispatched(reader, job, choice) if job.is_parameterized else None,
     }
 
 
-def launching_panel(
+def launches_panel(
     reader: RecordReader, subscription: Subscription, now: int
 ) -> Mapping[str, Any]:
-    """The sections again; both None once the job is purged."""
+    """The launches again; None once the job is purged."""
+    job = reader.job(_job_key(subscription))
+    launches = _launches(reader, job, now) if job is not None and job.is_periodic else None
+    return {"job": job, "launches": launches, "may": subscription.may}
+
+
+def dispatched_panel(
+    reader: RecordReader, subscription: Subscription, _now: int, *, choice: str
+) -> Mapping[str, Any]:
+    """The dispatched jobs of a choice again; None once the job is purged."""
+    job = reader.job(_job_key(subscription))
+    if job is None or not job.is_parameterized:
+        return {"job": job, "dispatched": None}
+    return {"job": job, "dispatched": _dispatched(reader, job, choice)}
+
+
+#: By the topic of the choice.
+PANELS = {
+    topic: partial(dispatched_panel, choice=choice) for choice, (topic, _, _) in DISPATCHED.items()
+}
+
+
+def _job_key(subscription: Subscription) -> JobKey:
     namespace, _, job_id = subscription.key.partition("/")
-    job = reader.job(JobKey(namespace, job_id))
-    if job is None:
-        return {"job": None, "launches": None, "dispatched": None}
-    return {**launching_context(reader, job, now), "may": subscription.may}
+    return JobKey(namespace, job_id)
 
 
 def _launches(reader: RecordReader, job: Job, now: int) -> dict[str, Any]:
@@ -168,26 +210,53 @@ def _due_word(instant: int, beside: int, *, exact: bool) -> str:
     return due_time(instant, beside, with_seconds=exact).removesuffix(" UTC")
 
 
-def _dispatched(reader: RecordReader, job: Job) -> dict[str, Any]:
-    children = reader.children_of(job.key, MAX_CHILDREN)
-    summaries = reader.summaries_among({child.key for child in children})
-    spans = reader.spans_of(job.namespace, {child.id for child in children})
+def _dispatched(reader: RecordReader, job: Job, choice: str) -> dict[str, Any]:
+    _, _, states = DISPATCHED[choice]
+    looked_at = reader.children_of(job.key, MAX_LOOKED_AT if states else MAX_CHILDREN)
+    summaries = reader.summaries_among({child.key for child in looked_at})
+    spans = reader.spans_of(job.namespace, {child.id for child in looked_at})
+    fates = {
+        child.key: fate_of(child, summaries.get(child.key), spans.get(child.id))
+        for child in looked_at
+    }
+    shown = [child for child in looked_at if not states or fates[child.key].state in states]
+    del shown[MAX_CHILDREN:]
+    authors = authors_of_jobs(reader, shown)
     rules = job.parameterized_job
     asked = (*rules.meta_required, *rules.meta_optional) if rules is not None else ()
+    counts = children_counts(reader, job)
     return {
-        "counts": children_counts(reader, job),
+        "counts": counts,
         "limit": MAX_CHILDREN,
+        "is_narrowed": bool(states),
+        "looked_at": len(looked_at),
+        "is_cut": len(looked_at) < counts.pending + counts.running + counts.dead,
+        "choices": _choices(job, choice),
         "lines": [
             ChildLine(
                 job=child,
+                name=child.id.removeprefix(f"{job.id}/"),
                 url=job_url(child.key),
-                fate=fate_of(child, summaries.get(child.key), spans.get(child.id)),
+                fate=fates[child.key],
                 given=tuple((name, child.meta[name]) for name in asked if name in child.meta),
                 payload_bytes=_payload_bytes(child.payload),
+                author=authors[child.key],
             )
-            for child in children
+            for child in shown
         ],
     }
+
+
+def _choices(job: Job, chosen: str) -> tuple[dict[str, Any], ...]:
+    page = job_url(job.key, tab="overview")
+    return tuple(
+        {
+            "word": word,
+            "url": f"{page}&dispatched={choice}#dispatched-title",
+            "is_current": choice == chosen,
+        }
+        for choice, (_, word, _) in DISPATCHED.items()
+    )
 
 
 def _payload_bytes(encoded: str) -> int:

@@ -60,7 +60,7 @@ def rehearsal_context(
         "may_cancel": not row.has_ended and (access.is_management or row.by_id == by.id),
         "changes": changes_told_of(reader, scenario) if told else None,
         "document": row.scenario if told else "",
-        "act": act_of(scenario, access) if told else None,
+        "act": act_of(scenario, access, row.id) if told else None,
         "now": now,
         # Begun, and nothing is told of it yet.
         "reads": bool(row.begun_at) and not (row.has_ended or row.evaluations or row.lasts),

@@ -12,9 +12,11 @@ from django.utils.translation import gettext
 
 from cluster.rehearsal.result import Rehearsed
 from cluster.rehearsal.scenario import (
+    DispatchJob,
     DrainNodes,
     LoseNodes,
     PurgeNodes,
+    RevertJob,
     RunJob,
     ScaleJob,
     Scenario,
@@ -47,6 +49,8 @@ _KIND_OF: dict[type, StoryKind] = {
     LoseNodes: StoryKind.LOSS,
     PurgeNodes: StoryKind.LOSS,
     RunJob: StoryKind.ROLLOUT,
+    RevertJob: StoryKind.ROLLOUT,
+    DispatchJob: StoryKind.DISPATCH,
     ScaleJob: StoryKind.SCALING,
     StopJob: StoryKind.STOP,
 }
@@ -179,7 +183,7 @@ def _cause(kind: StoryKind, scenario: Scenario, result: Rehearsed) -> LaneEvent:
     jobs = [
         change.job.id if isinstance(change, RunJob) else change.key.job_id
         for change in scenario.changes
-        if isinstance(change, RunJob | ScaleJob | StopJob)
+        if isinstance(change, RunJob | ScaleJob | StopJob | DispatchJob | RevertJob)
     ]
     if nodes:
         of = count_of(nodes, "{count} node", "{count} nodes")

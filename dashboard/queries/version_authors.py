@@ -3,14 +3,17 @@
 In: a reader, versions. Out: a name for each, or why there is none; one statement for all of them.
 """
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, TypeVar
 
 from django.utils.translation import gettext
 
 from cluster.store.ports import RecordReader
+from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Job
 from scheduler.structs.story import Story, version_story_id
+
+_Name = TypeVar("_Name")
 
 
 class Author(NamedTuple):
@@ -22,10 +25,18 @@ class Author(NamedTuple):
 
 
 def authors_of(reader: RecordReader, versions: Iterable[Job]) -> dict[int, Author]:
-    """By the numbers of the versions."""
-    ids = {_story_id(version): version.version for version in versions}
-    stories = {story.id: story for story in reader.stories_among(ids)}
-    return {number: _author(stories.get(name)) for name, number in ids.items()}
+    """By the numbers of the versions of one job."""
+    return _authors(reader, {_story_id(version): version.version for version in versions})
+
+
+def authors_of_jobs(reader: RecordReader, jobs: Iterable[Job]) -> dict[JobKey, Author]:
+    """Who registered, launched or dispatched the current version of each job, by its name."""
+    return _authors(reader, {_story_id(job): job.key for job in jobs})
+
+
+def _authors(reader: RecordReader, names: Mapping[str, _Name]) -> dict[_Name, Author]:
+    stories = {story.id: story for story in reader.stories_among(names)}
+    return {name: _author(stories.get(story_id)) for story_id, name in names.items()}
 
 
 def _story_id(version: Job) -> str:

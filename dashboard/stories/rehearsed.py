@@ -12,11 +12,13 @@ from functools import lru_cache
 import msgspec
 from django.utils.translation import gettext
 
+from cluster.operations.job_versions import with_counts_of
 from cluster.rehearsal.result import Rehearsed, RehearsedAllocation, RehearsedOutcome
 from cluster.rehearsal.scenario import (
     DrainNodes,
     LoseNodes,
     PurgeNodes,
+    RevertJob,
     RunJob,
     ScaleJob,
     Scenario,
@@ -184,6 +186,13 @@ def _is_of(
         case RunJob(job=job) if story.kind is StoryKind.ROLLOUT:
             made = reader.job_version(story.job_key, story.job_version, story.job_create_index)
             return job.key == story.job_key and made is not None and has_same_spec(job, made)
+        case RevertJob(key=key, version=version) if story.kind is StoryKind.ROLLOUT:
+            made = reader.job_version(story.job_key, story.job_version, story.job_create_index)
+            old = reader.job_version(key, version, story.job_create_index)
+            if key != story.job_key or made is None or old is None:
+                return False
+            wanted = with_counts_of(old, made) if scenario.changes[0].keeps_counts else old
+            return has_same_spec(wanted, made)
         case ScaleJob(key=key, group=group, count=count) if story.kind is StoryKind.SCALING:
             made = reader.job_version(story.job_key, story.job_version, story.job_create_index)
             groups = made.task_groups if made is not None and key == story.job_key else ()

@@ -21,6 +21,7 @@ from cluster.operations.job_dispatch import (
     Dispatch,
     DispatchRefused,
     dispatch_job,
+    dispatch_problems,
 )
 from cluster.operations.periodic import force_launch
 from cluster.operations.rights import require
@@ -29,11 +30,12 @@ from cluster.page_addresses import job_url
 from cluster.store.access import the_store
 from cluster.store.audit_entries import Act
 from dashboard.acts import note_refusal
+from dashboard.meta_fields import meta_key, meta_name
 from dashboard.page import action
-from dashboard.queries.dispatch import Typed, meta_key, meta_name
+from dashboard.queries.dispatch import Typed
 from dashboard.queries.job import JobWish
 from dashboard.queries.scale import ScaleTyped
-from dashboard.rehearsed_acts import scale_change
+from dashboard.rehearsed_acts import dispatch_change, scale_change
 from dashboard.rehearsing import rehearse_act
 from dashboard.rights import ACTIONS
 from dashboard.viewer import Viewer
@@ -77,7 +79,10 @@ async def launch(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
 
 @action
 async def dispatch(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
-    """POST /jobs/dispatch/: one child of a parameterized job, from what the form gives it."""
+    """POST /jobs/dispatch/: one child of a parameterized job, from what the form gives it.
+
+    The button `rehearse` asks where it would run, and dispatches nothing.
+    """
     job = await job_of_form(request, viewer)
     if job is None:
         return gone(request)
@@ -92,9 +97,11 @@ async def dispatch(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
         id_prefix=typed.prefix,
         priority=priority or 0,
     )
-    asked = msgspec.structs.replace(asked, idempotency_token=_token(request, asked))
     if problems:
         return await _dispatch_again(request, viewer, job, typed, problems)
+    if "rehearse" in request.POST:
+        return await _dispatch_rehearsed(request, viewer, job, typed, asked)
+    asked = msgspec.structs.replace(asked, idempotency_token=_token(request, asked))
     ids = request.ids  # type: ignore[attr-defined]  # set by request_context
     try:
         made = await the_store().awrite_call(
@@ -119,6 +126,22 @@ async def dispatch(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     if made.eval_id:
         return redirect(f"/evaluations/{made.eval_id}/")
     return redirect(job_url(JobKey(job.namespace, made.job_id)))
+
+
+async def _dispatch_rehearsed(
+    request: HttpRequest, viewer: Viewer, job: Job, typed: Typed, asked: Dispatch
+) -> HttpResponseBase:
+    """Ask where it would run, and on to the rehearsal's page; or the form with what is wrong."""
+    try:
+        require(viewer.caller, job.namespace, *ACTIONS["dispatch"])
+    except OperationRefused as refusal:
+        note_refusal(request, viewer.caller, refusal)
+        return await _dispatch_again(request, viewer, job, typed, {"": reason_of(refusal)})
+    if problems := tuple(dispatch_problems(job, asked)):
+        return await _dispatch_again(request, viewer, job, typed, _errors(job, asked, problems))
+    act = Act("dispatch job", "job", job.id, job.namespace)
+    change = dispatch_change(job.key, asked)
+    return await rehearse_act(request, viewer, change, act, back=job_url(job.key))
 
 
 @action

@@ -180,6 +180,27 @@ def test_a_job_is_rolled_out_and_scaled_and_stopped(cluster):
     assert ended.totals.end_below == 0
 
 
+def test_a_job_is_dispatched_and_taken_back_to_an_earlier_version(cluster):
+    calls = job_document("calls", count=2, kind="batch") | {
+        "ParameterizedJob": {"MetaRequired": ["input"]}
+    }
+    start(cluster, calls)
+    asked = {"JobID": "calls", "Meta": {"input": "a"}, "Payload": "eA=="}
+    dispatched = cluster.rehearse({"Dispatch": asked})
+    assert dispatched.totals.placed == 2
+    assert {row.triggered_by for row in dispatched.evaluations} == {"job-register"}
+    with pytest.raises(ScenarioProblems, match=r"Dispatch\.Meta: Dispatch did not provide"):
+        cluster.rehearse({"Dispatch": {"JobID": "calls"}})
+    start(cluster, job_document("web", count=2))
+    start(cluster, job_document("web", count=3, cpu=250))
+    back = {"JobID": "web", "JobVersion": 0, "EnforcePriorVersion": 1}
+    assert cluster.rehearse({"Revert": back}).groups[0].count == 2
+    kept = cluster.rehearse({"Revert": {**back, "KeepCounts": True}})
+    assert (kept.groups[0].count, kept.totals.placed) == (3, 3)
+    with pytest.raises(ScenarioProblems, match="has no version 7"):
+        cluster.rehearse({"Revert": {"JobID": "web", "JobVersion": 7}})
+
+
 def test_what_cannot_grow_says_which_names_wait(cluster):
     start(cluster, job_document("big", count=4, cpu=2500))
     result = cluster.rehearse({"Scale": {"JobID": "big", "Count": 6}})

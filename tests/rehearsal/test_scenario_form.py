@@ -68,6 +68,10 @@ def test_one_object_may_name_several_in_the_order_in_which_they_are_made():
         ({"Lose": {"Filter": "Name == a", "Share": 0}}, "Changes[0].Lose.Share", "from 1 to 100"),
         ({"Add": {"Like": "a", "Count": "5"}}, "Changes[0].Add.Count", "whole number"),
         ({"Scale": {"Count": 2}}, "Changes[0].Scale.JobID", "missing"),
+        ({"Dispatch": {"JobID": "a", "Payload": "?"}}, "Changes[0].Dispatch.Payload", "base64"),
+        ({"Dispatch": {"JobID": "a", "Meta": []}}, "Changes[0].Dispatch.Meta", "an object"),
+        ({"Dispatch": {"JobID": "a", "Meta": {"b": 1}}}, "Changes[0].Dispatch.Meta.b", "a text"),
+        ({"Revert": {"JobID": "a"}}, "Changes[0].Revert.JobVersion", "missing"),
         (
             {"Settings": {"SchedulerAlgorithm": "best"}},
             "Changes[0].Settings.SchedulerAlgorithm",

@@ -1,5 +1,6 @@
 """What a job launches, by its page: launch now, dispatch, the children, the list of jobs."""
 
+import base64
 import re
 
 import pytest
@@ -12,9 +13,11 @@ from cluster.operations.jobs import JobRegistration, register_job
 from cluster.operations.namespaces import put_namespace
 from cluster.operations.periodic import force_launch
 from dashboard.panels import feed_for
-from dashboard.rights import ACTIONS
+from dashboard.queries.launching import PANELS
+from dashboard.rights import ACTIONS, NODE_READ
 from dashboard.subscription import Subscription
 from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
+from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import Namespace, ParameterizedJob, Periodic
 from scheduler.structs.periodic_launch import LaunchOutcome
@@ -139,6 +142,47 @@ def test_a_dispatch_leads_to_the_evaluation_of_the_child(browser, parameterized,
     assert (line.given, line.payload_bytes) == ((("input", "a"),), len(b"line\nline"))
 
 
+def test_a_dispatch_says_who_made_it_and_is_found_by_its_state(browser, parameterized, store, ids):
+    browser.post("/jobs/dispatch/", **FIELDS, **{"meta.input": "a", "payload": "x"})
+    (child,) = children(store)
+    whole = browser.get(PAGE)
+    (line,) = whole.context["dispatched"]["lines"]
+    assert line.author.is_person
+    assert f'<td class="nowrap optional">{line.author.told}' in whole.text
+    assert "job-dispatched:default/web" in whole.text
+    for choice, found in (("running", [child.id]), ("failed", [])):
+        page = browser.get(f"{PAGE}?dispatched={choice}")
+        assert [each.job.id for each in page.context["dispatched"]["lines"]] == found
+        topic = Subscription(f"job-dispatched-{choice}", "default/web", None)
+        assert f"{topic.kind}:default/web" in page.text
+        again = store.read(
+            lambda reader, topic=topic: PANELS[topic.kind](reader, topic, SOME_MOMENT)
+        )
+        assert again["dispatched"] == page.context["dispatched"]
+    assert "None of them is in that state." in page.text
+
+
+def test_where_a_dispatch_would_run_is_rehearsed_and_nothing_is_dispatched(
+    browser, parameterized, store
+):
+    form = {"meta.input": "a b", "payload": "line\r\nline", "prefix": "x", "priority": "70"}
+    assert ">See where it would run</button>" in browser.get(PAGE).text
+    wrong = browser.post("/jobs/dispatch/", **FIELDS, rehearse="1", payload="x")
+    assert "Give a value; the job file asks for it" in wrong.text
+    answer = browser.post("/jobs/dispatch/", **FIELDS, **form, rehearse="1")
+    assert children(store) == []
+    (row,) = store.read(lambda reader: list(reader.list_all(REHEARSALS)))
+    assert answer.headers["Location"] == f"/what-if/{row.id}/"
+    page = browser.get(f"/what-if/{row.id}/")
+    assert "Dispatch web" in page.text
+    act = dict(page.context["rehearsal"]["act"].fields)
+    for _ in range(2):
+        browser.post("/jobs/dispatch/", **act)
+    (child,) = children(store)
+    assert (child.meta, child.priority) == ({"input": "a b"}, 70)
+    assert base64.b64decode(child.payload) == b"line\nline"
+
+
 def test_a_file_is_dispatched_byte_by_byte(browser, parameterized, store):
     content = bytes(range(256))
     file = SimpleUploadedFile("request.bin", content)
@@ -249,14 +293,25 @@ def test_a_guest_without_the_right_sees_it_greyed(guest, store, ids):
 
 def told_after(store, browser, act):
     """By target, what an open page is told of an act."""
-    now = browser.get(PAGE).context["now"]
-    feed = feed_for(Subscription("job", "default/web", frozenset({"default"}), frozenset(ACTIONS)))
-    store.read(feed.load)
+    before = browser.get(PAGE)
+    now, topics = before.context["now"], before.context["live_topics"].split(",")
+    may = frozenset({*ACTIONS, NODE_READ})
+    feeds = [
+        feed_for(Subscription(topic.partition(":")[0], "default/web", frozenset({"default"}), may))
+        for topic in topics
+    ]
+    for feed in feeds:
+        store.read(feed.load)
     since = store.read(lambda reader: reader.index)
     act()
     for frame in store.frames_since(since):
-        feed.observe(frame)
-    pieces = store.read(lambda reader: feed.flush(reader, now))
+        for feed in feeds:
+            feed.observe(frame)
+    pieces = [
+        piece
+        for feed in feeds
+        for piece in store.read(lambda reader, feed=feed: feed.flush(reader, now))
+    ]
     return {piece.target: one_line(piece.html) for piece in pieces if hasattr(piece, "html")}
 
 
