@@ -20,7 +20,7 @@ from cluster.agent.alloc_host import AllocHost
 from cluster.agent.channel_client import AnswerRefused
 from cluster.agent.disk_archive import ArchiveRefused, packed
 from cluster.agent.log_stream import Window, framed, plain, read_file
-from cluster.agent.own_places import directory
+from cluster.agent.own_places import directory, place_of
 from scheduler.structs.wire import Wire
 
 Body = dict[str, object]
@@ -141,7 +141,7 @@ class FileAnswers:
         if descriptor is None:
             raise AnswerRefused(f"stat {place}: no such file or directory", missing)
         try:
-            _require_open(root, _place_of(descriptor, place), call.path)
+            _require_open(root, place_of(descriptor, place), call.path)
         except AnswerRefused:
             os.close(descriptor)
             raise
@@ -173,15 +173,6 @@ def _opened(place: Path) -> int | None:
     return None
 
 
-def _place_of(descriptor: int, asked: Path) -> Path:
-    """Where an open file lies; as it was asked for where the kernel does not say."""
-    try:
-        link = Path(f"/proc/self/fd/{descriptor}").readlink()
-        return Path(str(link).removesuffix(" (deleted)"))
-    except OSError:
-        return asked
-
-
 def _facts_of(root: Path, place: Path) -> os.stat_result:
     """Of what lies there, a link as the link that it is. Raises OSError."""
     if place == root:
@@ -207,7 +198,7 @@ def _listed(root: Path, place: Path) -> list[dict[str, object]]:
 def _held(root: Path, place: Path) -> Iterator[int]:
     """A directory, opened: one that a task laid a link to since it was looked at is refused."""
     with directory(place) as opened:
-        _require_below(root, _place_of(opened, place))
+        _require_below(root, place_of(opened, place))
         yield opened
 
 

@@ -6,13 +6,19 @@ they open, give away or change the mode of would be a file of the host.
 """
 
 import contextlib
+import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TextIO
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class LeadsOut(PermissionError):
+    """The path lies outside of where it must, or did by the time that it was opened."""
 
 
 @contextlib.contextmanager
@@ -30,6 +36,21 @@ def open_directory(path: Path) -> int:
     return os.open(path, _DIRECTORY)
 
 
+@contextlib.contextmanager
+def directory_in(place: int, name: str) -> Iterator[int]:
+    """A descriptor of a directory in an open one. Raises OSError for a link."""
+    opened = os.open(name, _DIRECTORY, dir_fd=place)
+    try:
+        yield opened
+    finally:
+        os.close(opened)
+
+
+def create(place: int, name: str) -> int:
+    """A descriptor, to be written, of a new file in an open directory. Raises OSError."""
+    return os.open(name, _NEW_FILE, 0o600, dir_fd=place)
+
+
 def make_directory(path: Path, mode: int) -> None:
     """Have it there with exactly this mode, whatever the umask says. Raises OSError."""
     with contextlib.suppress(FileExistsError):
@@ -44,6 +65,46 @@ def give_directory(path: Path, uid: int, gid: int) -> None:
         os.fchown(opened, uid, gid)
 
 
+@contextlib.contextmanager
+def way(root: Path, path: Path) -> Iterator[int]:
+    """A descriptor of a directory below `root`, made with what is missing on its way.
+
+    Links on it are followed as they lead at the beginning, within `root`; one that is laid
+    afterwards is not gone through. Raises LeadsOut and OSError.
+    """
+    base, place = root.resolve(), path.resolve()
+    if not place.is_relative_to(base):
+        raise LeadsOut(f"{path} leads out of {root}")
+    with _made(base, place.relative_to(base).parts) as opened:
+        yield opened
+
+
+@contextlib.contextmanager
+def reading(root: Path, path: Path) -> Iterator[TextIO]:
+    """An ordinary file below `root`, opened as text, links followed. Raises LeadsOut, OSError."""
+    base, place = root.resolve(), path.resolve()
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    if not place.is_relative_to(base):
+        raise LeadsOut(f"{path} leads out of {root}")
+    opened = os.open(place, flags)
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.close, opened)
+        if not place_of(opened, place).is_relative_to(base):
+            raise LeadsOut(f"{path} leads out of {root}")
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            raise PermissionError(errno.EACCES, "no ordinary file", str(path))
+        yield stack.enter_context(os.fdopen(opened, closefd=False))
+
+
+def place_of(opened: int, asked: Path) -> Path:
+    """Where an open file lies; as it was asked for where the kernel does not say."""
+    try:
+        link = Path(f"/proc/self/fd/{opened}").readlink()
+        return Path(str(link).removesuffix(" (deleted)"))
+    except OSError:
+        return asked
+
+
 def put_file(
     root: Path, path: str, content: bytes, *, mode: int, owner: tuple[int, int] | None = None
 ) -> None:
@@ -51,15 +112,24 @@ def put_file(
 
     Directories that are missing are made. PermissionError where the path leads out of `root`.
     """
-    *way, name = _parts(path)
-    with contextlib.ExitStack() as stack:
-        place = stack.enter_context(directory(root))
-        for part in way:
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(part, dir_fd=place)
-            place = os.open(part, _DIRECTORY, dir_fd=place)
-            stack.callback(os.close, place)
-        _put(place, name, content, mode, owner)
+    *parts, name = _parts(path)
+    with _made(root, parts) as place:
+        put_here(place, name, content, mode=mode, owner=owner)
+
+
+def put_here(
+    place: int, name: str, content: bytes, *, mode: int, owner: tuple[int, int] | None
+) -> None:
+    """The same in an open directory. Raises OSError."""
+    draft = f".{name}.new"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(draft, dir_fd=place)
+    with os.fdopen(create(place, draft), "wb") as file:
+        file.write(content)
+        if owner is not None:
+            os.fchown(file.fileno(), *owner)
+        os.fchmod(file.fileno(), mode)
+    os.rename(draft, name, src_dir_fd=place, dst_dir_fd=place)
 
 
 def open_file(place: int, name: str) -> int | None:
@@ -96,16 +166,16 @@ def is_plain(told: os.stat_result) -> bool:
     return stat.S_ISREG(told.st_mode) and told.st_nlink <= 1
 
 
-def _put(place: int, name: str, content: bytes, mode: int, owner: tuple[int, int] | None) -> None:
-    draft = f".{name}.new"
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(draft, dir_fd=place)
-    with os.fdopen(os.open(draft, _NEW_FILE, 0o600, dir_fd=place), "wb") as file:
-        file.write(content)
-        if owner is not None:
-            os.fchown(file.fileno(), *owner)
-        os.fchmod(file.fileno(), mode)
-    os.rename(draft, name, src_dir_fd=place, dst_dir_fd=place)
+@contextlib.contextmanager
+def _made(root: Path, parts: Iterable[str]) -> Iterator[int]:
+    """The last of these directories, each in the one before, opened; missing ones are made."""
+    with contextlib.ExitStack() as stack:
+        place = stack.enter_context(directory(root))
+        for part in parts:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(part, dir_fd=place)
+            place = stack.enter_context(directory_in(place, part))
+        yield place
 
 
 def _parts(path: str) -> list[str]:

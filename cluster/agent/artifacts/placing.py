@@ -1,9 +1,15 @@
 """What was fetched, looked through and put where the task expects it."""
 
+import contextlib
 import errno
+import os
+import pwd
 import shutil
+import stat
+from collections.abc import Iterator
 from pathlib import Path
 
+from cluster.agent import own_places
 from cluster.agent.artifacts.order import ArtifactRefused
 
 
@@ -17,42 +23,94 @@ def look_through(tree: Path) -> None:
 
 def put_file(file: Path, destination: Path, bounds: Path) -> None:
     """One file, at exactly that place."""
-    _make_way(destination.parent, bounds)
-    if destination.is_dir() and not destination.is_symlink():
-        raise ArtifactRefused(f"a directory is in the way at {destination.name}")
-    _move(file, destination)
+    with _opened(destination.parent, bounds) as place:
+        if _is_directory(place, destination.name):
+            raise ArtifactRefused(f"a directory is in the way at {destination.name}")
+        _move(file, place, destination.name)
 
 
 def put_tree(tree: Path, destination: Path, bounds: Path) -> None:
     """Everything in the tree into that directory, over what has the same names there."""
-    _make_way(destination, bounds)
-    for place in sorted(tree.iterdir()):
-        target = destination / place.name
-        if place.is_dir() and not place.is_symlink():
-            if target.is_symlink() or target.is_file():
-                target.unlink()
-            put_tree(place, target, bounds)
-        else:
-            if target.is_dir() and not target.is_symlink():
-                shutil.rmtree(target)
-            _move(place, target)
+    with _opened(destination, bounds) as place:
+        _put_below(tree, place)
 
 
-def _move(place: Path, target: Path) -> None:
+def give(destination: Path, bounds: Path, user: str) -> None:
+    """Make it, and everything below it, that user's; of a link the link alone."""
+    uid = pwd.getpwnam(user).pw_uid
+    with _opened(destination.parent, bounds) as place:
+        _give(place, destination.name, uid)
+
+
+@contextlib.contextmanager
+def _opened(directory: Path, bounds: Path) -> Iterator[int]:
+    """Held open, for other tasks of the allocation may exchange what has its name."""
+    try:
+        with own_places.way(bounds, directory) as place:
+            yield place
+    except own_places.LeadsOut as problem:
+        raise ArtifactRefused("artifact destination path escapes alloc directory") from problem
+
+
+def _put_below(tree: Path, place: int) -> None:
+    for each in sorted(tree.iterdir()):
+        is_there = _is_directory(place, each.name)
+        if each.is_symlink() or not each.is_dir():
+            if is_there:
+                shutil.rmtree(each.name, dir_fd=place)
+            _move(each, place, each.name)
+            continue
+        if not is_there:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(each.name, dir_fd=place)
+            os.mkdir(each.name, dir_fd=place)
+        with own_places.directory_in(place, each.name) as inner:
+            _put_below(each, inner)
+
+
+def _give(place: int, name: str, uid: int) -> None:
+    os.chown(name, uid, -1, dir_fd=place, follow_symlinks=False)
+    if _is_directory(place, name):
+        with own_places.directory_in(place, name) as inner:
+            with os.scandir(inner) as entries:
+                names = [entry.name for entry in entries]
+            for each in names:
+                _give(inner, each, uid)
+
+
+def _is_directory(place: int, name: str) -> bool:
+    """Itself, and no link to one."""
+    try:
+        return stat.S_ISDIR(os.stat(name, dir_fd=place, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _move(source: Path, place: int, name: str) -> None:
     """At once, also where the directory of secrets is another file system."""
     try:
-        place.replace(target)
+        os.rename(source, name, dst_dir_fd=place)
     except OSError as problem:
         if problem.errno != errno.EXDEV:
             raise
-        draft = target.with_name(f".{target.name}.draft")
-        draft.unlink(missing_ok=True)
-        shutil.copy2(place, draft, follow_symlinks=False)
-        draft.replace(target)
-        place.unlink()
+        draft = f".{name}.draft"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(draft, dir_fd=place)
+        if source.is_symlink():
+            os.symlink(source.readlink(), draft, dir_fd=place)
+        else:
+            _copy(source, place, draft)
+        os.rename(draft, name, src_dir_fd=place, dst_dir_fd=place)
+        source.unlink()
 
 
-def _make_way(directory: Path, bounds: Path) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
-    if not directory.resolve().is_relative_to(bounds.resolve()):
-        raise ArtifactRefused("artifact destination path escapes alloc directory")
+def _copy(source: Path, place: int, name: str) -> None:
+    told = source.stat()
+    with (
+        source.open("rb") as reader,
+        os.fdopen(own_places.create(place, name), "wb") as writer,
+    ):
+        shutil.copyfileobj(reader, writer)
+        writer.flush()
+        os.fchmod(writer.fileno(), stat.S_IMODE(told.st_mode))
+        os.utime(writer.fileno(), ns=(told.st_atime_ns, told.st_mtime_ns))

@@ -72,7 +72,7 @@ def carry_out(order: FetchOrder, staging: Path) -> None:
     else:
         placing.put_tree(wanted, destination, bounds)
     if order.owner and os.geteuid() == 0:
-        _give(destination, order.owner)
+        placing.give(destination, bounds, order.owner)
 
 
 def _download(order: FetchOrder, staging: Path, tree: Path) -> None:
@@ -136,13 +136,6 @@ def _stay_within(order: FetchOrder) -> None:
     ]
     reading += [code / "scheduler", *(home / name for name in (".ssh", ".gitconfig", ".netrc"))]
     landlock.keep_to(reading=reading, writing=[Path(order.bounds), Path("/dev/null")])
-
-
-def _give(place: Path, user: str) -> None:
-    shutil.chown(place, user)
-    for inner in place.rglob("*") if place.is_dir() else ():
-        if not inner.is_symlink():
-            shutil.chown(inner, user)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import base64
 import hashlib
 import hmac
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from typing import Any
 import yaml
 from gotpl.funcs.sprig import hermetic_text_func_map
 
+from cluster.agent.own_places import LeadsOut, reading
 from cluster.agent.templates.render_order import (
     SERVICE,
     SERVICES,
@@ -166,13 +168,13 @@ def _of_environment(order: RenderOrder) -> dict[str, Callable[..., object]]:
         return env[name]
 
     def read(path: str) -> str:
-        bounds = Path(order.bounds).resolve()
-        place = (Path(order.task_root) / path).resolve()
-        if not place.is_relative_to(bounds):
-            raise ValueError(f"'{path}' is outside of sandbox")
-        if place.stat().st_size > _MAX_FILE:
-            raise ValueError(f"'{path}' has more than {_MAX_FILE} bytes")
-        return place.read_text()
+        try:
+            with reading(Path(order.bounds), Path(order.task_root) / path) as file:
+                if os.fstat(file.fileno()).st_size > _MAX_FILE:
+                    raise ValueError(f"'{path}' has more than {_MAX_FILE} bytes")
+                return file.read()
+        except LeadsOut as problem:
+            raise ValueError(f"'{path}' is outside of sandbox") from problem
 
     def timestamp(form: str = "") -> str:
         moment = datetime.fromtimestamp(order.now, UTC)

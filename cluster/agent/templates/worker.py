@@ -5,20 +5,19 @@ template, on its standard output. It reads and writes in the allocation's direct
 with the agent, and may use so much memory and time; a template's author is not trusted with more.
 """
 
-import contextlib
 import ctypes
 import os
 import resource
 import signal
 import sys
 import sysconfig
-import tempfile
 from pathlib import Path
 
 import msgspec
 from gotpl import ExecutionBudget, Template, TemplateError
 
 from cluster.agent.artifacts import landlock
+from cluster.agent.own_places import LeadsOut, open_file, put_here, reading, way
 from cluster.agent.templates.env_file import read_env
 from cluster.agent.templates.functions import Lookups, functions_of
 from cluster.agent.templates.render_order import Rendering, RenderOrder, TemplateOrder
@@ -75,10 +74,11 @@ def rendered(order: RenderOrder, template: TemplateOrder) -> Rendering:
 def _text(order: RenderOrder, template: TemplateOrder, lookups: Lookups) -> str:
     text = template.text
     if template.source:
-        place = Path(template.source).resolve()
-        if not place.is_relative_to(Path(order.bounds).resolve()):
-            raise ValueError("template source path escapes alloc directory")
-        text = place.read_text()
+        try:
+            with reading(Path(order.bounds), Path(template.source)) as file:
+                text = file.read()
+        except LeadsOut as problem:
+            raise ValueError("template source path escapes alloc directory") from problem
     made = Template(
         text,
         name="",
@@ -102,22 +102,25 @@ def _env(template: TemplateOrder, text: str) -> dict[str, str]:
 
 def _write(order: RenderOrder, template: TemplateOrder, text: str) -> bool:
     """Whether the file was not so already. It is replaced at once, never half written."""
-    place = Path(template.destination)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    if not place.parent.resolve().is_relative_to(Path(order.bounds).resolve()):
-        raise ValueError("template destination path escapes alloc directory")
-    content = text.encode()
-    with contextlib.suppress(OSError):
-        if not place.is_symlink() and place.read_bytes() == content:
-            return False
-    handle, draft = tempfile.mkstemp(dir=place.parent, prefix=".template-")
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        os.fchmod(file.fileno(), template.mode)
-        if os.geteuid() == 0 and (template.uid, template.gid) != (-1, -1):
-            os.fchown(file.fileno(), template.uid, template.gid)
-    Path(draft).replace(place)
+    place, content = Path(template.destination), text.encode()
+    is_given = os.geteuid() == 0 and (template.uid, template.gid) != (-1, -1)
+    owner = (template.uid, template.gid) if is_given else None
+    try:
+        with way(Path(order.bounds), place.parent) as opened:
+            if _holds(opened, place.name, content):
+                return False
+            put_here(opened, place.name, content, mode=template.mode, owner=owner)
+    except LeadsOut as problem:
+        raise ValueError("template destination path escapes alloc directory") from problem
     return True
+
+
+def _holds(place: int, name: str, content: bytes) -> bool:
+    opened = open_file(place, name)
+    if opened is None:
+        return False
+    with os.fdopen(opened, "rb") as file:
+        return file.read(len(content) + 1) == content
 
 
 def _stay_within(order: RenderOrder) -> None:

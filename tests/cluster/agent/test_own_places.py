@@ -2,6 +2,7 @@
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +51,54 @@ def test_a_link_on_the_way_is_not_gone_through(root, outside):
     with pytest.raises(OSError, match="local"):
         put(root, "local/file")
     assert [each.name for each in outside.iterdir()] == ["key"]
+
+
+@pytest.fixture
+def slow(root, outside, monkeypatch):
+    """Where the look at a path takes long enough for a task to lay a link into it."""
+    (root / "local").mkdir()
+    (root / "local" / "key").write_text("own")
+    look = Path.resolve
+
+    def resolve(path, strict=False):
+        found = look(path, strict)
+        if path != root and not (root / "local").is_symlink():
+            (root / "local").rename(root / "before")
+            (root / "local").symlink_to(outside)
+        return found
+
+    monkeypatch.setattr(Path, "resolve", resolve)
+
+
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize("path", ["local", "local/deep"])
+def test_a_link_laid_after_the_look_leads_no_way_out(root, outside, path):
+    with pytest.raises(OSError, match="local"), own_places.way(root, root / path):
+        pass
+    assert [each.name for each in outside.iterdir()] == ["key"]
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_link_laid_after_the_look_is_not_read_through(root):
+    with pytest.raises(own_places.LeadsOut), own_places.reading(root, root / "local/key"):
+        pass
+
+
+def test_links_within_are_followed_and_files_alone_are_read(root, outside):
+    (root / "v1").mkdir()
+    (root / "current").symlink_to("v1")
+    with own_places.way(root, root / "current/deep") as opened:
+        own_places.put_here(opened, "file", b"own", mode=0o600, owner=None)
+    with own_places.reading(root, root / "current/deep/file") as file:
+        assert file.read() == "own"
+    os.mkfifo(root / "pipe")
+    for name in ("pipe", "v1"):
+        with pytest.raises(PermissionError), own_places.reading(root, root / name):
+            pass
+    (root / "out").symlink_to(outside)
+    for deed in (own_places.way, own_places.reading):
+        with pytest.raises(own_places.LeadsOut), deed(root, root / "out/key"):
+            pass
 
 
 @pytest.mark.parametrize("laid", ["link", "pipe", "another name"])

@@ -10,9 +10,9 @@ import psutil
 import pytest
 from msgspec.structs import replace
 
-from cluster.agent.artifacts import landlock
+from cluster.agent.artifacts import landlock, placing
 from cluster.agent.artifacts.fetcher import ArtifactFetcher
-from cluster.agent.artifacts.order import Limits, fetch_order
+from cluster.agent.artifacts.order import ArtifactRefused, Limits, fetch_order
 from cluster.agent.drivers.driver import TaskDirectories
 from scheduler.structs.task_group import Artifact
 from tests.cluster.agent.deadline import until
@@ -181,6 +181,25 @@ async def test_a_link_that_another_task_left_leads_nowhere(served, fetch, place,
     done = await fetch(Artifact(getter_source=f"{served.url}/plain", relative_dest="local/it"))
     assert "local/it" in done.problem or "escapes alloc directory" in done.problem
     assert list((tmp_path / "outside").iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_what_is_given_to_a_task_is_never_what_a_link_leads_to(place, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "key").write_text("hush")
+    (place.local / "it/deep").mkdir(parents=True)
+    (place.local / "it/deep/file").write_text("own")
+    (place.local / "it/file").symlink_to(outside / "key")
+    (place.local / "it/way").symlink_to(outside)
+    placing.give(place.local / "it", tmp_path / "a1", "nobody")
+    assert (place.local / "it/deep/file").owner() == "nobody"
+    assert (outside.owner(), (outside / "key").owner()) == ("root", "root")
+    (place.local / "whole").symlink_to(outside)
+    placing.give(place.local / "whole", tmp_path / "a1", "nobody")
+    assert outside.owner() == "root"
+    with pytest.raises(ArtifactRefused, match="escapes alloc directory"):
+        placing.give(place.local / "whole/key", tmp_path / "a1", "nobody")
 
 
 async def test_a_canceled_fetch_leaves_no_process_and_no_file(served, fetch, place):

@@ -187,10 +187,11 @@ def test_a_source_is_read_and_one_that_leads_out_is_not(order, tmp_path):
     )
 
 
-def test_a_link_at_the_destination_leads_nowhere(order, tmp_path):
+@pytest.mark.parametrize("name", ["out", "new/out"])
+def test_a_link_at_the_destination_leads_nowhere(order, tmp_path, name):
     (tmp_path / "outside").mkdir()
     (tmp_path / "alloc/web/local/dir").symlink_to(tmp_path / "outside")
-    asked = order("x", destination=str(tmp_path / "alloc/web/local/dir/out"))
+    asked = order("x", destination=str(tmp_path / "alloc/web/local/dir" / name))
     assert "escapes alloc directory" in rendered(asked, asked.templates[0]).error
     assert list((tmp_path / "outside").iterdir()) == []
 
