@@ -51,6 +51,7 @@ class EvaluationCounts:
         before = self._taken_out(value.id)
         status = value.status.value
         if before is None and deleted:
+            # Whoever collects one changes nothing else about it.
             before = status
         if before is not None:
             self._counts[before] -= 1
