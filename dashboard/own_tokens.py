@@ -125,6 +125,11 @@ def access_of_maker(store: StoreAccess, accessor_id: str) -> Access | None:
     return NOBODY if user is None else person_of(user).access
 
 
+def makers() -> dict[str, int | None]:
+    """By accessor, the key of the account that made a token for itself; None: it is deleted."""
+    return dict(OwnToken.objects.values_list("accessor_id", "user_id"))
+
+
 def owners() -> dict[str, str]:
     """By accessor, the name of the account that made a token for itself."""
     rows = OwnToken.objects.select_related("user")

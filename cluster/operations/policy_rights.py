@@ -19,7 +19,12 @@ ANONYMOUS_POLICY = "anonymous"
 def access_by_policies(reader: StateReader, names: Iterable[str]) -> Access:
     """The rights that policies give together; a name without a policy gives none."""
     found = (reader.get(ACL_POLICIES, name) for name in names)
-    return _compiled(tuple(sorted({policy.rules for policy in found if policy is not None})))
+    return access_by_texts({policy.rules for policy in found if policy is not None})
+
+
+def access_by_texts(texts: Iterable[str]) -> Access:
+    """The rights that texts of policies give together."""
+    return _compiled(tuple(sorted(set(texts))))
 
 
 @lru_cache(maxsize=1024)

@@ -23,6 +23,7 @@ from dashboard.queries.policies import (
     problems_of_refusal,
     problems_of_rules,
 )
+from dashboard.queries.would_change import would_change
 from dashboard.viewer import Viewer
 from scheduler.state.nouns import ACL_POLICIES
 from scheduler.structs.acl_policy import AclPolicy
@@ -86,6 +87,9 @@ async def _sent(request: HttpRequest, viewer: Viewer, name: str) -> HttpResponse
         if not name:
             told = gettext("There is a policy {typed} already.").format(typed=typed.name)
         return await _again(request, viewer, name, typed, [PolicyProblem(message=told)])
+    if request.POST.get("look"):
+        found = problems_of_rules(typed.rules)
+        return await _again(request, viewer, name, typed, found, looks=not found)
     try:
         await the_store().awrite_call(put_policy, typed, by=viewer.caller, now=viewer.now)
     except OperationRefused as refused:
@@ -103,8 +107,10 @@ async def _again(
     name: str,
     typed: AclPolicy,
     problems: list[PolicyProblem],
+    *,
+    looks: bool = False,
 ) -> HttpResponse:
-    """The form as it was sent, with what is wrong; nothing was stored."""
+    """The form as it was sent, with what is wrong, or with whom it changes; nothing was stored."""
 
     def query(reader: Any, viewer: Viewer) -> dict[str, Any]:
         context = policy_page(reader, viewer, name=name, typed=typed)
@@ -112,9 +118,9 @@ async def _again(
             "problems": problems,
             "findings": msgspec.to_builtins(problems),
             "seen": request.POST.get("seen", ""),
-            "http_status": 400,
+            "http_status": 400 if problems else 200,
         }
-        return context | told
+        return context | told | (would_change(reader, viewer.now, policy=typed) if looks else {})
 
     return await shown(request, viewer, _TEMPLATE, query)
 

@@ -30,6 +30,7 @@ from dashboard.acts import note_act
 from dashboard.own_tokens import make_own_token, revoke_own_token
 from dashboard.page import action, page, shown
 from dashboard.queries.tokens import joins_page, roles_page, tokens_page
+from dashboard.queries.would_change import would_change
 from dashboard.viewer import Query, Viewer
 from dashboard.views.account import shown_account
 from scheduler.structs.acl_token import AclRole, AclToken, PolicyLink, RoleLink, TokenType
@@ -115,6 +116,12 @@ async def save_role(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
         description=request.POST.get("description", "").strip(),
         policies=tuple(PolicyLink(name=name) for name in request.POST.getlist("policies")),
     )
+    if role.id and request.POST.get("look"):
+
+        def looked(reader: RecordReader, viewer: Viewer) -> Mapping[str, Any]:
+            return {**roles_page(reader, viewer), **would_change(reader, viewer.now, role=role)}
+
+        return await _again(request, viewer, "dashboard/roles.html", looked, {"typed": role})
     try:
         await the_store().awrite_call(put_role, role, by=viewer.caller, now=viewer.now, ids=ids)
     except OperationRefused as refused:

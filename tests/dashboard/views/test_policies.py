@@ -9,7 +9,7 @@ from cluster.operations.built_in_policies import put_built_in_policies
 from cluster.policies.built_in import BUILT_IN
 from dashboard.people import person_of
 from scheduler.access.caller import CLUSTER
-from scheduler.state.nouns import ACL_POLICIES
+from scheduler.state.nouns import ACL_POLICIES, ACL_ROLES
 from tests.builders import SOME_MOMENT
 from tests.dashboard.views.conftest import Browser
 from tests.people import account
@@ -135,3 +135,49 @@ def test_the_admin_chooses_policies_for_a_group(manager, store):
     assert person_of(nina).access.is_management
     manager.post(f"/admin/auth/group/{group.pk}/change/", name="viewer")
     assert not person_of(nina).access.reads("node")
+
+
+def told(answer):
+    return {row.name: tuple(row.change) for row in answer.context["changes"]}
+
+
+def test_before_a_policy_is_saved_it_says_who_would_lose_or_gain(manager, store):
+    account(store, "submitter", "kim")
+    account(store, "viewer", "lee")
+    manager.post("/access/make-token/", name="ci", ends="3600", policies=["submitter"])
+    before = stored(store, "submitter")
+    answer = save(manager, store, "submitter", look="1", text='node { policy = "write" }')
+    assert answer.status == 200
+    assert stored(store, "submitter") == before
+    assert told(answer).keys() == {"kim", "ci"}
+    lost, gained = told(answer)["kim"]
+    assert any("Submit" in each and "default" in each for each in lost)
+    assert "node:write" in gained
+    assert "1 person and 1 token would lose, 1 person and 1 token would gain." in answer.text
+    assert "node { policy = &quot;write&quot; }" in answer.text
+
+
+def test_a_policy_that_cannot_be_read_tells_its_problems_and_nothing_else(manager, store):
+    answer = save(manager, store, "submitter", look="1", text="node {")
+    assert answer.status == 400
+    assert "is_looked_at" not in answer.context
+
+
+def test_whoever_shows_no_token_gains_by_the_policy_of_that_name(manager, store):
+    manager.post("/access/new-policy/", name="anonymous", text='agent { policy = "read" }')
+    answer = save(manager, store, "anonymous", look="1", text='node { policy = "read" }')
+    assert told(answer) == {"whoever shows no token": (("agent:read",), ("node:read",))}
+    same = save(manager, store, "anonymous", look="1", text='agent { policy = "read" } # as ever')
+    assert "Nobody would lose or gain anything." in same.text
+
+
+def test_before_a_role_is_saved_it_says_who_would_lose_or_gain(manager, store):
+    for name, text in (("a", 'node { policy = "read" }'), ("b", 'agent { policy = "read" }')):
+        manager.post("/access/new-policy/", name=name, text=text)
+    manager.post("/access/save-role/", name="both", description="", policies=["a", "b"])
+    (role,) = store.read(lambda reader: reader.list_all(ACL_ROLES))
+    manager.post("/access/make-token/", name="ci", ends="3600", roles=[role.id])
+    sent = {"id": role.id, "name": "both", "description": "", "policies": ["a"]}
+    answer = manager.post("/access/save-role/", look="1", **sent)
+    assert (answer.status, told(answer)) == (200, {"ci": (("agent:read",), ())})
+    assert store.read(lambda reader: reader.list_all(ACL_ROLES)) == [role]
