@@ -5,6 +5,7 @@ also after a browser has tidied it. Knows nothing of who may see it.
 """
 
 import re
+from functools import lru_cache
 from urllib.parse import quote, urlencode
 
 from scheduler.structs.identity import JobKey
@@ -17,6 +18,8 @@ _LINE_BREAKS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _EDIT = "edit"
 
 
+# Rows of one page mostly name the same few jobs.
+@lru_cache(4096)
 def job_url(key: JobKey, *, tab: str = "") -> str:
     """The page of a job; `tab` is one of its parts."""
     if _reads_as_path(key):

@@ -5,7 +5,7 @@ In: structs as events bring them. Out: the same faces that a reader gives of all
 
 from collections.abc import Sequence
 
-from cluster.store.node_labels import label_of
+from cluster.store.node_labels import labels_of
 from cluster.store.ports import AllocFace, JobFace, NodeFace, NodePlace
 from scheduler.state import columns
 from scheduler.structs.allocation import Allocation, ClientStatus
@@ -49,7 +49,7 @@ def place_of(node: Node, keys: Sequence[str]) -> NodePlace:
         is_draining=node.drain_strategy is not None,
         cpu_mhz=columns.node_cpu_mhz(node),
         memory_mb=columns.node_memory_mb(node),
-        labels=tuple(label_of(node.meta, node.attributes, key) for key in keys),
+        labels=labels_of(keys)(node.meta, node.attributes),
     )
 
 

@@ -323,11 +323,11 @@ class MemoryRecord(MemoryStateStore, RecordReader):
         ]
         if not any(link.kind == "loss" for link in links):
             return StoryLosses((), (), is_cut=False)
+        found = (self.allocation(each.next_id) for each in lost if each.next_id)
         placed = [
             ReplacedAlloc(alloc.id, alloc.create_index, alloc.create_time)
-            for row in self.story_evaluations(story_id, namespaces=namespaces)
-            if not row.is_collected
-            for alloc in self.allocations_by_eval(row.evaluation.id)
+            for alloc in found
+            if alloc is not None
         ]
         return StoryLosses(tuple(sorted(lost)), tuple(sorted(placed)), is_cut=False)
 

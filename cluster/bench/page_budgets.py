@@ -42,8 +42,7 @@ OTHERWISE = {
     ("/admin/cluster/noderow/", "scripts"): _ADMIN,
     ("/admin/cluster/evaluationrow/", "scripts"): _ADMIN,
     ("/stories/{story}/", "drawn"): 60,
-    ("/chains/{chain}/", "html"): 1_000,
-    ("/chains/{chain}/", "elements"): 15_000,
+    ("/chains/{chain}/", "html"): 700,
 }
 #: Where they are, with what stands for a thing of the record; tests hold them to the routes.
 PAGES = (

@@ -25,6 +25,7 @@ from cluster.bench.connection import Connection
 from cluster.bench.job_forms import job_form
 from cluster.bench.page_budgets import PAGES, named
 from cluster.bench.pages_record import OF_A_NODE, chain_name, volume_name
+from cluster.bench.rehearse_record import OF_A_JOB
 from cluster.bench.scenario import Figures, Options, WrongCount
 from cluster.bench.stack import Stack
 from cluster.bench.target import Target
@@ -64,6 +65,8 @@ def run(options: Options) -> Figures:
     if options.address:
         raise WrongCount("pages needs a cluster of its own: leave --addr out")
     nodes, lost = options.scaled(NODES), options.scaled(LOST)
+    if nodes < OF_A_JOB:
+        raise WrongCount(f"pages needs {OF_A_JOB} nodes, a --scale of {OF_A_JOB / NODES:g}")
     with tempfile.TemporaryDirectory(prefix="bivouac-pages-") as directory:
         environment = {**_NO_SILENCE, **options.environment}
         command = [sys.executable, "-c", _FILL, str(nodes), str(lost), str(CHAIN)]

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from msgspec.structs import replace
 
 from cluster.bench.offline import NumberedIDs, identifier, make_node
-from cluster.bench.rehearse_record import fill
+from cluster.bench.rehearse_record import OF_A_JOB, fill
 from cluster.operations.nodes import mark_node_unresponsive
 from cluster.runtime.clock import SystemClock
 from cluster.store.writer import DjangoStateStore
@@ -24,10 +24,9 @@ from scheduler.structs.evaluation import EvalStatus, EvalTrigger, Evaluation
 from scheduler.structs.host_volume import DynamicVolume, VolumeState
 from scheduler.structs.node import Node
 
-#: Allocations on each node, each of another job: a lost node makes so many evaluations.
+#: Allocations on each node, each of another job: a lost node makes so many evaluations. A job is
+#: spread over all nodes, which have to be as many as its allocations.
 OF_A_NODE = 10
-#: Jobs of the record have their allocations on every hundredth node.
-_STRIDE = 100
 _RACK, _MHZ, _MB = 50, 16_000, 65_536
 _CHAIN_JOB = "job-0"
 _VOLUMES = 600
@@ -36,7 +35,7 @@ _VOLUMES = 600
 def fill_pages(nodes: int, lost: int, chain: int) -> None:
     """Write nodes in racks with their allocations, a long chain, and the loss of some nodes."""
     made = [_node(number) for number in range(nodes)]
-    fill(made, nodes * OF_A_NODE, stride=min(_STRIDE, nodes))
+    fill(made, nodes * OF_A_NODE, stride=nodes // OF_A_JOB)
     store, clock = DjangoStateStore(), SystemClock()
     now = clock.now()
 

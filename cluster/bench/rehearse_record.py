@@ -35,8 +35,9 @@ from scheduler.structs.resources import (
 
 _MHZ, _MB = 16_000, 65_536
 _ASK_MHZ, _ASK_MB = 200, 128
-#: Allocations of one job; jobs and nodes in one write.
-_OF_A_JOB = 50
+#: Allocations of one job.
+OF_A_JOB = 50
+#: In one write.
 _JOBS_AT_ONCE, _NODES_AT_ONCE = 20, 500
 
 
@@ -45,7 +46,7 @@ def fill(made: list[Node], allocations: int, *, stride: int = 1) -> None:
     store, now = DjangoStateStore(), SystemClock().now()
     for start in range(0, len(made), _NODES_AT_ONCE):
         _write(store, [*made[start : start + _NODES_AT_ONCE]], now)
-    jobs = -(-allocations // _OF_A_JOB)
+    jobs = -(-allocations // OF_A_JOB)
     for first in range(0, jobs, _JOBS_AT_ONCE):
         numbers = range(first, min(jobs, first + _JOBS_AT_ONCE))
 
@@ -67,7 +68,7 @@ def _write(store: DjangoStateStore, nodes: Sequence[Node], now: int) -> None:
 
 
 def _job(number: int) -> Job:
-    group = make_group("group", count=_OF_A_JOB, cpu=_ASK_MHZ, memory_mb=_ASK_MB)
+    group = make_group("group", count=OF_A_JOB, cpu=_ASK_MHZ, memory_mb=_ASK_MB)
     return Job(
         id=f"job-{number}",
         name=f"job-{number}",
@@ -89,7 +90,7 @@ def _allocations(
             )
         }
     )
-    for place in range(_OF_A_JOB):
+    for place in range(OF_A_JOB):
         node = nodes[_place(number, place, stride) % len(nodes)]
         yield Allocation(
             id=identifier(f"allocation {number}/{place}"),
@@ -114,7 +115,7 @@ def _allocations(
 def _place(number: int, place: int, stride: int) -> int:
     """Beside each other, or over the whole fleet: then no node has two of one job."""
     if stride == 1:
-        return number * _OF_A_JOB + place
+        return number * OF_A_JOB + place
     return number % stride + place * stride
 
 

@@ -34,9 +34,10 @@ def pairs(
     where, spaces = within(namespaces, _ENDED)
     since, until = span
     found: list[Pair] = []
+    instants = ", ".join(map(reader.as_stored, ("created_at", "modified_at")))
     for table in _TABLES:
         rows = reader.rows(
-            f"SELECT created_at, modified_at FROM {table}{where}"  # noqa: S608 - names of our own tables only
+            f"SELECT {instants} FROM {table}{where}"  # noqa: S608 - names of our own tables only
             " ORDER BY modified_at DESC LIMIT %s",
             [timestamp(since), timestamp(until), *spaces, at_most],
         )

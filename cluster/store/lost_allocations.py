@@ -2,11 +2,27 @@
 
 from typing import NamedTuple, Self
 
-from scheduler.structs.allocation import Allocation, ClientStatus
+from scheduler.structs.allocation import Allocation, AllocState, ClientStatus
+from scheduler.structs.wire import Wire
 
 #: Allocations of its nodes that are read; a larger loss is told in part, and says so.
 MOST_LOST = 2_000
 _NEVER = -1
+
+
+class Stood(Wire, frozen=True):
+    """Of an allocation's body, what is asked of one whose node was lost."""
+
+    id: str
+    namespace: str
+    job_id: str
+    name: str
+    node_id: str
+    job_type: str = ""
+    client_status: ClientStatus = ClientStatus.PENDING
+    alloc_states: tuple[AllocState, ...] = ()
+    next_allocation: str = ""
+    create_index: int = 0
 
 
 class LostAlloc(NamedTuple):
@@ -24,7 +40,7 @@ class LostAlloc(NamedTuple):
     is_unknown: bool
 
     @classmethod
-    def of(cls, alloc: Allocation) -> Self:
+    def of(cls, alloc: Allocation | Stood) -> Self:
         """What counts of it."""
         is_unknown = alloc.client_status is ClientStatus.UNKNOWN
         return cls(
@@ -34,7 +50,7 @@ class LostAlloc(NamedTuple):
 
 
 class ReplacedAlloc(NamedTuple):
-    """An allocation that an evaluation of the story placed."""
+    """An allocation that took the place of a lost one, whatever story placed it."""
 
     id: str
     create_index: int
@@ -50,7 +66,7 @@ class StoryLosses(NamedTuple):
     is_cut: bool
 
 
-def lost_at(alloc: Allocation) -> int:
+def lost_at(alloc: Allocation | Stood) -> int:
     """When it was lost, or became unknown and still is, ns; below 0: it never was."""
     is_unknown = alloc.client_status is ClientStatus.UNKNOWN
     words = {ClientStatus.LOST.value} | ({ClientStatus.UNKNOWN.value} if is_unknown else set())

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cluster.store.node_labels import label_of
+from cluster.store.node_labels import Labels, labels_of
 from cluster.store.ports import NodePlace, NodeSum
 from cluster.store.reader import DjangoStateReader
 from cluster.store.used_by_nodes import NodeUsed
@@ -42,17 +42,21 @@ _NODES: msgspec.msgpack.Decoder[_Described] = msgspec.msgpack.Decoder(_Described
 _USES: msgspec.msgpack.Decoder[_Taken] = msgspec.msgpack.Decoder(_Taken)
 
 
-def node_places(reader: DjangoStateReader, keys: Sequence[str]) -> list[NodePlace]:
-    """All nodes, in no order; `labels` are their values of `keys`."""
+def node_places(
+    reader: DjangoStateReader, keys: Sequence[str], story_id: str = ""
+) -> list[NodePlace]:
+    """All nodes, or those of a story, in no order; `labels` are their values of `keys`."""
+    of_story = " WHERE id IN (SELECT node_id FROM story_node WHERE story_id = %s)"
     found = reader.rows(
-        "SELECT id, name, datacenter, node_pool, status, eligibility, is_draining, cpu_mhz,"
-        " memory_mb, body FROM node",
-        (),
+        "SELECT id, name, datacenter, node_pool, status, eligibility, is_draining, cpu_mhz,"  # noqa: S608 - our own text
+        f" memory_mb, body FROM node{of_story if story_id else ''}",
+        (story_id,) if story_id else (),
     )
-    return [_place(row, keys) for row in found]
+    labels = labels_of(keys)
+    return [_place(row, labels) for row in found]
 
 
-def _place(row: tuple[object, ...], keys: Sequence[str]) -> NodePlace:
+def _place(row: tuple[object, ...], told: Labels) -> NodePlace:
     *columns, body = row
     assert isinstance(body, bytes | memoryview)
     node_id, name, datacenter, pool, status, eligibility, draining, cpu, memory = columns
@@ -68,7 +72,7 @@ def _place(row: tuple[object, ...], keys: Sequence[str]) -> NodePlace:
         is_draining=bool(draining),
         cpu_mhz=int(str(cpu)),
         memory_mb=int(str(memory)),
-        labels=tuple(label_of(described.meta, described.attributes, key) for key in keys),
+        labels=told(described.meta, described.attributes),
     )
 
 

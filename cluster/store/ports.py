@@ -308,8 +308,11 @@ class RecordReader(StateReader, LatelyReader, LogReader, NodeUsedReader, Protoco
     def node_faces(self) -> list[NodeFace]:
         """All nodes, in no order."""
 
-    def node_places(self, keys: Sequence[str]) -> list[NodePlace]:
-        """All nodes, in no order, with their values of these keys: `meta.rack`, `attr.rack`."""
+    def node_places(self, keys: Sequence[str], story_id: str = "") -> list[NodePlace]:
+        """All nodes or those of a story, in no order, with their values of these keys.
+
+        Keys are `meta.rack`, `attr.rack`.
+        """
 
     def node_sums(self) -> dict[str, NodeSum]:
         """What is held of each node that anything was ever placed on, by its id."""

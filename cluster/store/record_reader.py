@@ -227,8 +227,8 @@ class DjangoRecordReader(DjangoStateReader, RecordReader):
         """See RecordReader; no node is decoded."""
         return tallies.node_faces(self)
 
-    def node_places(self, keys: Sequence[str]) -> list[NodePlace]:
-        return places.node_places(self, keys)
+    def node_places(self, keys: Sequence[str], story_id: str = "") -> list[NodePlace]:
+        return places.node_places(self, keys, story_id)
 
     def node_sums(self) -> dict[str, NodeSum]:
         return places.node_sums(self)

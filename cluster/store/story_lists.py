@@ -7,6 +7,7 @@ first; counts of their evaluations. Collected evaluations are counted by what is
 import heapq
 from collections.abc import Collection, Iterator
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from cluster.store import listing as lists
@@ -44,6 +45,7 @@ from scheduler.structs.story import Story
 _KEYS_AT_ONCE = 500
 
 _Condition = tuple[str, list[Any]]
+_AGE = attrgetter("create_index", "id")
 
 
 def page(
@@ -166,20 +168,27 @@ def faces(
 ) -> list[EvaluationFace]:
     """All evaluations of a story by creation, from their columns."""
     where, parameters = within(namespaces, "story_id = %s")
-    found = []
+    instants = ", ".join(map(reader.as_stored, ("created_at", "modified_at")))
+    found: list[EvaluationFace] = []
     # Those of one commit share their moments.
     at = cache(instant)
     for table, is_stub in (("evaluation", False), ("evaluation_stub", True)):
         rows = reader.rows(
             "SELECT id, namespace, job_id, triggered_by, status, previous_eval, create_index,"  # noqa: S608 - names of our own tables only
-            f" modify_index, created_at, modified_at, cause_kind, cause_id FROM {table}{where}",
+            f" modify_index, {instants}, cause_kind, cause_id FROM {table}{where}",
             (story_id, *parameters),
         )
         found += [
-            EvaluationFace(*row[:8], at(row[8]), at(row[9]), *row[10:], is_stub)  # type: ignore[call-arg]  # ten columns
-            for row in rows
-        ]
-    return sorted(found, key=lambda face: (face.create_index, face.id))
+            EvaluationFace(
+                key, space, job, trigger, status, previous, born, changed, at(born_at),
+                at(changed_at), kind, cause, is_stub,
+            )
+            for (
+                key, space, job, trigger, status, previous, born, changed, born_at, changed_at,
+                kind, cause,
+            ) in rows
+        ]  # fmt: skip
+    return sorted(found, key=_AGE)
 
 
 def evaluations_among(reader: DjangoStateReader, eval_ids: Collection[str]) -> list[Evaluation]:

@@ -5,27 +5,39 @@ remembers when it was lost, whatever its node said of it later. Those that were 
 not among them.
 """
 
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+import msgspec
+
 from cluster.store.lost_allocations import (
     MOST_LOST,
     LostAlloc,
     ReplacedAlloc,
+    Stood,
     StoryLosses,
     lost_at,
 )
 from cluster.store.ports import Namespaces
 from cluster.store.reader import DjangoStateReader
+from cluster.store.statements import placeholders
 from cluster.store.tallies import within
 from cluster.store.timestamps import instant
-from scheduler.state.nouns import ALLOCATIONS
-from scheduler.state.story_nouns import STORY_NODES
 from scheduler.structs.story import StoryKind
+
+#: Databases bound how many parameters a statement may have.
+_KEYS_AT_ONCE = 500
+_STOOD: msgspec.msgpack.Decoder[Stood] = msgspec.msgpack.Decoder(Stood)
 
 
 def losses(reader: DjangoStateReader, story_id: str, namespaces: Namespaces) -> StoryLosses:
     """Of one story."""
     story = reader.story(story_id)
-    links = reader.list_by(STORY_NODES, "story", story_id)
-    since = {link.node_id: link.index for link in links if link.kind is StoryKind.LOSS}
+    links = reader.rows(
+        "SELECT node_id, linked_index FROM story_node WHERE story_id = %s AND kind = %s",
+        (story_id, StoryKind.LOSS.value),
+    )
+    since = {str(node_id): int(index) for node_id, index in links}
     if story is None or not since:
         return StoryLosses((), (), is_cut=False)
     where, spaces = within(
@@ -33,27 +45,33 @@ def losses(reader: DjangoStateReader, story_id: str, namespaces: Namespaces) -> 
         "node_id IN (SELECT node_id FROM story_node WHERE story_id = %s AND kind = 'loss')"
         " AND create_index <= %s AND modify_index >= %s",
     )
-    held = reader.select(
-        ALLOCATIONS,
-        where.removeprefix(" WHERE "),
+    # Ids are ordered and cut: to carry the bodies along would cost three times as much.
+    first = f"SELECT id FROM allocation{where} ORDER BY create_index, id LIMIT {MOST_LOST + 1}"  # noqa: S608 - names of our own tables only
+    held = reader.rows(
+        f"SELECT body FROM allocation WHERE id IN ({first}) ORDER BY create_index, id",  # noqa: S608 - our own text
         [story_id, max(since.values()), story.create_index, *spaces],
-        f"create_index, id LIMIT {MOST_LOST + 1}",
     )
+    stood = [_STOOD.decode(body) for (body,) in held[:MOST_LOST]]
     lost = [
         LostAlloc.of(alloc)
-        for alloc in held[:MOST_LOST]
+        for alloc in stood
         if alloc.create_index <= since[alloc.node_id] and lost_at(alloc) >= story.create_time
     ]
-    among, spaces = within(namespaces, "e.story_id = %s", "e.namespace")
-    made = reader.rows(
-        "SELECT a.id, a.create_index, a.created_at"  # noqa: S608 - names of our own tables only
-        f" FROM evaluation e JOIN allocation a ON a.eval_id = e.id{among}",
-        [story_id, *spaces],
-    )
     return StoryLosses(
         lost=tuple(sorted(lost)),
-        placed=tuple(
-            sorted(ReplacedAlloc(str(key), int(index), instant(at)) for key, index, at in made)
-        ),
+        placed=tuple(sorted(_placed(reader, [alloc.next_id for alloc in lost if alloc.next_id]))),
         is_cut=len(held) > MOST_LOST,
     )
+
+
+def _placed(reader: DjangoStateReader, ids: Sequence[str]) -> Iterator[ReplacedAlloc]:
+    """Of these what is kept: when it was placed."""
+    at = cache(instant)
+    for start in range(0, len(ids), _KEYS_AT_ONCE):
+        some = ids[start : start + _KEYS_AT_ONCE]
+        rows = reader.rows(
+            f"SELECT id, create_index, {reader.as_stored('created_at')} FROM allocation"  # noqa: S608 - names of our own tables only
+            f" WHERE id IN ({placeholders(len(some))})",
+            some,
+        )
+        yield from (ReplacedAlloc(key, index, at(made)) for key, index, made in rows)

@@ -38,5 +38,8 @@ def instant(stored: object) -> int:
     if stored is None:
         return 0
     moment = stored if isinstance(stored, datetime) else datetime.fromisoformat(str(stored))
-    whole = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return (whole - _EPOCH.replace(tzinfo=UTC)) // timedelta(microseconds=1) * 1_000
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(UTC).replace(tzinfo=None)
+    # Lists ask this thousands of times: a division of two spans would take twice as long.
+    since = moment - _EPOCH
+    return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1_000

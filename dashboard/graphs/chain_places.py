@@ -83,23 +83,28 @@ class ChainPlaces:
         waiting = [item for item in self.members.values() if item.id not in self.spots]
         waiting = [item for item in waiting if item.id not in self.folded_into]
         waiting.sort(key=lambda item: (item.created_at, item.id))
-        depth = {item.id: self._depth(item) for item in waiting}
+        depth = self._depths(waiting)
         self._fold(waiting)
         return sorted(
             (item for item in waiting if item.id not in self.folded_into),
             key=lambda item: depth[item.id],
         )
 
-    def _depth(self, member: ChainMember) -> int:
-        seen = {member.id}
-        depth = 0
-        parent = self.parent_of(member)
-        while parent and parent not in seen:
-            seen.add(parent)
-            depth += 1
-            above = self.members.get(parent)
-            parent = self.parent_of(above) if above else ""
-        return depth
+    def _depths(self, members: Iterable[ChainMember]) -> dict[str, int]:
+        """How many came before each, and before those on the way: every link is followed once."""
+        known: dict[str, int] = {}
+        for member in members:
+            path: dict[str, None] = {}
+            key = member.id
+            while key and key not in known and key not in path:
+                path[key] = None
+                above = self.members.get(key)
+                key = self.parent_of(above) if above else ""
+            depth = known.get(key, -1)
+            for each in reversed(path):
+                depth += 1
+                known[each] = depth
+        return known
 
     def parent_of(self, member: ChainMember) -> str:
         """The evaluation that made it: by link, else by cause; unknown ones count when named."""

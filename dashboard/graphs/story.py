@@ -6,7 +6,7 @@ the same drawing, so that an open page and one that is loaded now are alike.
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
 import msgspec
@@ -22,7 +22,13 @@ from dashboard.graphs.geometry import (
     circle_lines,
     stadium_lines,
 )
-from dashboard.graphs.story_lanes import LaneEvent, LaneShape, Rows, StoryLane, joined, shapes_in
+from dashboard.graphs.story_lanes import (
+    FoldedLanes,
+    LaneEvent,
+    LaneShape,
+    StoryDrawing,
+    StoryLane,
+)
 from dashboard.texts import gettext
 from dashboard.wording import clipped, count_of, number, short_id
 from dashboard.work_words import done_told
@@ -40,22 +46,6 @@ ROOT_X = 224.0
 ROW, LONE_ROW, EVENT_ROW = 62.0, 76.0, 108.0
 TOP = 8.0
 TIMES = "\N{MULTIPLICATION SIGN}"
-
-
-class StoryDrawing(msgspec.Struct, frozen=True, kw_only=True):
-    """What a story's graph is drawn from."""
-
-    key: str
-    title: str
-    description: str
-    lanes: tuple[StoryLane, ...]
-    #: What all lanes come from; None where the lanes' own events say so.
-    root: LaneEvent | None = None
-    selected: str = ""
-    #: The fold whose members are shown each.
-    opened: str = ""
-    #: Where a fold opens: its key follows.
-    address: str = "?open="
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -85,11 +75,9 @@ class _Band(msgspec.Struct, frozen=True):
         return self.y + self.height / 2
 
 
-def story_graph(drawing: StoryDrawing) -> Graph:
-    """The geometry of a story."""
-    lanes = joined(drawing.lanes)
-    shapes = shapes_in(lanes, selected=drawing.selected, opened=drawing.opened)
-    bands = _bands(drawing, lanes, shapes)
+def story_graph(drawing: StoryDrawing, folded: FoldedLanes | None = None) -> Graph:
+    """The geometry of a story; `folded`: its lanes where they are folded already."""
+    bands = _bands(drawing, folded or drawing.folded())
     sheet = _Sheet(drawing, bands)
     nodes, edges = sheet.nodes(), sheet.edges()
     right = max((node.x + node.width for node in nodes), default=FAN[0] + WIDTH)
@@ -113,14 +101,12 @@ def folded_in(graph: Graph) -> int:
     return sum(node.is_folded for node in graph.nodes)
 
 
-def _bands(
-    drawing: StoryDrawing, lanes: Sequence[StoryLane], shapes: Mapping[str, Rows]
-) -> list[_Band]:
+def _bands(drawing: StoryDrawing, folded: FoldedLanes) -> list[_Band]:
     bands, y = [], TOP
-    for lane in lanes:
-        rows = shapes[lane.key]
+    for lane in folded.lanes:
+        rows = folded.rows[lane.key]
         # A root takes as much room as an event, though it belongs to no lane.
-        tall = EVENT_ROW if lane.event or (drawing.root and len(lanes) == 1) else LONE_ROW
+        tall = EVENT_ROW if lane.event or (drawing.root and len(folded.lanes) == 1) else LONE_ROW
         height = max(tall, ROW * len(rows) + 14.0)
         first = y + (height - ROW * max(len(rows), 1)) / 2 + (ROW - HEIGHT) / 2
         places = tuple(
@@ -389,7 +375,8 @@ def _alike(members: Sequence[ChainMember]) -> str:
     """What all did together; where nothing is known of that, what made them."""
     done: Counter[str] = Counter()
     for member in members:
-        done.update(member.work)
+        if member.work:
+            done.update(member.work)
     if done:
         return done_told(dict(done.most_common(2)))
     triggers = {member.trigger for member in members}

@@ -4,7 +4,9 @@ In: lanes with their members. Out: per lane rows of shapes, at most `MOST_SHAPES
 until one fold is opened. Knows nothing of lines or places.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import NamedTuple
 
 import msgspec
 
@@ -25,6 +27,9 @@ ROWS_KEPT = 4
 _OPEN = ("failed", "blocked", "applying", "scheduling", "delayed", "pending")
 _LEVELS = 5
 _ONE_ROW = 3
+#: Told of ten thousand members several times: a function of our own would take twice as long.
+_age = attrgetter("created_at", "id")
+_alike = attrgetter("state", "trigger")
 
 
 class LaneEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +78,10 @@ class LaneShape(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def worst(self) -> ChainMember:
         """The one whose state it is drawn with."""
-        return min(self.members, key=lambda member: worst_first(member.state))
+        first: dict[str, ChainMember] = {}
+        for member in self.members:
+            first.setdefault(member.state, member)
+        return first[min(first, key=worst_first)]
 
     @property
     def is_folded(self) -> bool:
@@ -82,6 +90,41 @@ class LaneShape(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Rows = tuple[tuple[LaneShape, ...], ...]
+
+
+class FoldedLanes(NamedTuple):
+    """The lanes that are drawn, and by the key of each its rows."""
+
+    lanes: tuple[StoryLane, ...]
+    rows: Mapping[str, Rows]
+
+
+def folded_lanes(
+    lanes: Sequence[StoryLane], *, selected: str = "", opened: str = ""
+) -> FoldedLanes:
+    """At most `MOST_LANES`, their rows as `shapes_in` folds them."""
+    drawn = joined(lanes)
+    return FoldedLanes(tuple(drawn), shapes_in(drawn, selected=selected, opened=opened))
+
+
+class StoryDrawing(msgspec.Struct, frozen=True, kw_only=True):
+    """What a story's graph is drawn from."""
+
+    key: str
+    title: str
+    description: str
+    lanes: tuple[StoryLane, ...]
+    #: What all lanes come from; None where the lanes' own events say so.
+    root: LaneEvent | None = None
+    selected: str = ""
+    #: The fold whose members are shown each.
+    opened: str = ""
+    #: Where a fold opens: its key follows.
+    address: str = "?open="
+
+    def folded(self) -> FoldedLanes:
+        """Its lanes as they are drawn."""
+        return folded_lanes(self.lanes, selected=self.selected, opened=self.opened)
 
 
 def worst_first(state: str) -> int:
@@ -178,7 +221,7 @@ def _joined_rows(
 
 
 def _signature(members: Iterable[ChainMember]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted({(member.state, member.trigger) for member in members}))
+    return tuple(sorted(set(map(_alike, members))))
 
 
 def _shapes(
@@ -227,7 +270,3 @@ def _opened(row: tuple[LaneShape, ...], opened: str) -> tuple[LaneShape, ...]:
             jobs = len({member.job for member in rest})
             shapes.append(LaneShape(key=f"rest:{shape.key}", members=rest, jobs=jobs))
     return tuple(shapes)
-
-
-def _age(member: ChainMember) -> tuple[int, str]:
-    return member.created_at, member.id

@@ -23,8 +23,8 @@ from dashboard.viewer import Absent, Viewer, crumbs
 from dashboard.wording import count_of, number, one_of, short_id
 from scheduler.structs.evaluation import Evaluation, LifecycleStep
 
-#: Rows of the table; the graph and the files show every member.
-MAX_ROWS = 300
+#: Rows of the table, the newest; the graph and the files show every member.
+MAX_ROWS = 100
 #: What the page can show: the word of the address, the word on the switch.
 VIEWS = {"graph": "Graph", "timeline": "Timeline", "list": "List", "table": "Table"}
 _ORDER = (
@@ -130,7 +130,7 @@ def _told(reader: RecordReader, chain: Chain, layout: ChainLayout, eval_id: str)
         [*chain.evaluations.values(), *chain.stubs.values()],
         key=lambda item: (item.create_time, item.id),
     )
-    shown = everyone[:MAX_ROWS]
+    shown = everyone[-MAX_ROWS:]
     newest = reader.newest_steps_of([item.id for item in shown])
     rows = [_row(item, layout.members[item.id], eval_id, newest.get(item.id)) for item in shown]
     return {

@@ -24,8 +24,8 @@ from cluster.rehearsal.scenario import (
 )
 from cluster.store.evaluation_face import EvaluationFace
 from dashboard.graphs.chain_places import ChainMember
-from dashboard.graphs.story import StoryDrawing, folded_in, story_graph
-from dashboard.graphs.story_lanes import LaneEvent
+from dashboard.graphs.story import folded_in, story_graph
+from dashboard.graphs.story_lanes import LaneEvent, StoryDrawing
 from dashboard.queries.rehearsals import changes_told_of, kept_rehearsal
 from dashboard.rehearsed import notes, sentence, sums
 from dashboard.stories.batches import WatchedRollout, phases_of
@@ -75,17 +75,17 @@ def rehearsed_story(
         if phases
         else harm_lanes(KINDS[kind].harm, members)
     )
-    graph = story_graph(
-        StoryDrawing(
-            key=f"rehearsed-{row.id}",
-            title=gettext("{title}, rehearsed").format(title=title),
-            description="",
-            lanes=lanes.lanes,
-            root=None if phases else cause,
-            opened=opened,
-            address="?open=",
-        )
+    drawing = StoryDrawing(
+        key=f"rehearsed-{row.id}",
+        title=gettext("{title}, rehearsed").format(title=title),
+        description="",
+        lanes=lanes.lanes,
+        root=None if phases else cause,
+        opened=opened,
+        address="?open=",
     )
+    folded = drawing.folded()
+    graph = story_graph(drawing, folded)
     counted = _counted(len(members), folded_in(graph))
     return {
         "row": row,
@@ -99,7 +99,7 @@ def rehearsed_story(
         "facts": StoryFacts(evaluations=len(members)),
         "graph": msgspec.structs.replace(graph, description=f"{counted}."),
         "counted": counted,
-        "tree": story_tree(lanes.lanes),
+        "tree": story_tree(folded),
         "lanes": plain_rows(lanes.rows),
         "lanes_are": (gettext("Phases"), gettext("Phase"))
         if phases

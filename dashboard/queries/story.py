@@ -198,7 +198,7 @@ def story_panel(
         "lasted": max(until - story.create_time, 0),
         "graph": whole.graph,
         "counted": counted(facts, whole.graph),
-        "tree": story_tree(whole.lanes.lanes),
+        "tree": story_tree(whole.folded),
         "lanes": linked_rows(whole, _tables(whole, shown)),
         "lanes_are": tuple(
             map(gettext, _LANES_ARE.get(whole.places.word if whole.places else "", _BY_HARM))

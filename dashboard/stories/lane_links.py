@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from cluster.page_addresses import job_url
+from dashboard.graphs.chain_places import ChainMember
 from dashboard.graphs.story_lanes import lane_anchor
 from dashboard.stories.lanes import LaneRow
 from dashboard.stories.whole import Whole
@@ -63,18 +64,13 @@ def plain_rows(rows: Sequence[LaneRow]) -> list[LinkedRow]:
 
 def linked_rows(whole: Whole, tables: Mapping[str, str]) -> list[LinkedRow]:
     """Every row; `tables`: by the key of a lane, where its evaluations are a table."""
-    spaces = {face.id: face.namespace for face in whole.gathered.faces}
+    spaces = _Spaces(whole)
     members = {lane.key: lane.members for lane in whole.lanes.lanes}
     places = whole.places.of_node if whole.places is not None else {}
     linked = []
     for row in whole.lanes.rows:
         inside = members.get(row.key, ())
-        keys = dict.fromkeys((spaces.get(each.id, ""), each.job) for each in inside)
-        jobs = [
-            LaneLink(job_id, job_url(JobKey(namespace, job_id)))
-            for namespace, job_id in keys
-            if namespace
-        ]
+        keys = spaces.jobs_of(inside)
         named = sorted(
             (whole.names[node_id], node_id)
             for node_id, place in places.items()
@@ -94,8 +90,8 @@ def linked_rows(whole: Whole, tables: Mapping[str, str]) -> list[LinkedRow]:
                 anchor=lane_anchor(row.key),
                 table_url=tables.get(row.key, "") if inside else "",
                 evaluations=tuple(made) if len(made) <= NAMED else (),
-                jobs=tuple(jobs[:NAMED]),
-                more_jobs=max(len(jobs) - NAMED, 0),
+                jobs=tuple(LaneLink(key.job_id, job_url(key)) for key in keys[:NAMED]),
+                more_jobs=max(len(keys) - NAMED, 0),
                 nodes=tuple(nodes[:NAMED]),
                 more_nodes=max(count - min(len(nodes), NAMED), 0),
                 again=tuple(_retried(row)),
@@ -103,6 +99,23 @@ def linked_rows(whole: Whole, tables: Mapping[str, str]) -> list[LinkedRow]:
             )
         )
     return linked
+
+
+class _Spaces:
+    """In which namespaces the jobs of a story are; mostly it is one."""
+
+    def __init__(self, whole: Whole) -> None:
+        faces = whole.gathered.faces
+        self._all = {face.namespace for face in faces}
+        self._of = {face.id: face.namespace for face in faces} if len(self._all) > 1 else {}
+
+    def jobs_of(self, members: Sequence[ChainMember]) -> list[JobKey]:
+        """Each job of these once, in their order."""
+        if len(self._all) == 1:
+            (space,) = self._all
+            return [JobKey(space, job) for job in {each.job: None for each in members}]
+        named = {(self._of.get(each.id, ""), each.job): None for each in members}
+        return [JobKey(*key) for key in named if key[0]]
 
 
 def _retried(row: LaneRow) -> list[Retried]:

@@ -5,6 +5,7 @@ table of phases says of each.
 """
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 
 import msgspec
 from django.utils.translation import gettext, gettext_noop
@@ -18,6 +19,7 @@ from dashboard.work_words import done_told as words_of
 from scheduler.structs.allocation import Allocation
 
 _MOVES = ("applying", "scheduling", "pending", "delayed")
+_AGE = attrgetter("created_at", "id")
 #: How badly a job is off, worst first: the word of a lane, by what a story is about.
 HARM: Mapping[str, Mapping[str, str]] = {
     "drain": {
@@ -246,12 +248,12 @@ def degree_of(members: Sequence[ChainMember]) -> str:
 
     What was canceled last is not settled: a newer evaluation does its work, and may wait with it.
     """
-    states = [member.state for member in members]
+    states = {member.state for member in members}
     if "blocked" in states:
         return "blocked"
-    if any(state in _MOVES for state in states):
+    if not states.isdisjoint(_MOVES):
         return "moving"
-    last = max(members, key=lambda member: (member.created_at, member.id))
+    last = max(members, key=_AGE)
     return {"failed": "failed", "canceled": "over"}.get(last.state, "done")
 
 

@@ -54,8 +54,7 @@ class StoryPlaces(msgspec.Struct, frozen=True, kw_only=True):
 def places_of(reader: RecordReader, story: Story) -> StoryPlaces:
     """In two reads, whatever their number."""
     links = [link.node_id for link in reader.list_by(STORY_NODES, "story", story.id)]
-    wanted = frozenset(links)
-    return placed(links, [each for each in reader.node_places(rack_keys()) if each.id in wanted])
+    return placed(links, reader.node_places(rack_keys(), story.id))
 
 
 def placed(node_ids: Iterable[str], known: Sequence[NodePlace]) -> StoryPlaces:

@@ -1,14 +1,12 @@
 """A story as a nested list: the view of a phone, and of who would rather read.
 
-In: lanes. Out: the same with their shapes, in the order of the drawing.
+In: lanes as they are folded in the drawing. Out: the same in words, in its order.
 """
-
-from collections.abc import Sequence
 
 import msgspec
 from django.utils.translation import gettext
 
-from dashboard.graphs.story_lanes import LaneShape, StoryLane, joined, shapes_in
+from dashboard.graphs.story_lanes import FoldedLanes, LaneShape, StoryLane
 from dashboard.wording import count_of, number
 
 
@@ -31,11 +29,9 @@ class Bough(msgspec.Struct, frozen=True, kw_only=True):
     leaves: tuple[Leaf, ...]
 
 
-def story_tree(drawn: Sequence[StoryLane]) -> tuple[Bough, ...]:
+def story_tree(folded: FoldedLanes) -> tuple[Bough, ...]:
     """The lanes and what they hold, folded as in the drawing."""
-    lanes = joined(drawn)
-    shapes = shapes_in(lanes)
-    return tuple(_bough(lane, shapes[lane.key]) for lane in lanes)
+    return tuple(_bough(lane, folded.rows[lane.key]) for lane in folded.lanes)
 
 
 def _bough(lane: StoryLane, rows: tuple[tuple[LaneShape, ...], ...]) -> Bough:

@@ -4,6 +4,7 @@ In: a reader, a story, an instant or an index of the past. Out: a Whole, from wh
 and files are told, so that they say the same.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote
 
@@ -13,7 +14,8 @@ from django.utils.translation import gettext
 from cluster.store.evaluation_face import EvaluationFace
 from cluster.store.ports import Namespaces, RecordReader
 from dashboard.graphs.geometry import Graph
-from dashboard.graphs.story import StoryDrawing, folded_in, story_graph
+from dashboard.graphs.story import folded_in, story_graph
+from dashboard.graphs.story_lanes import FoldedLanes, StoryDrawing
 from dashboard.outcomes import waiting_for
 from dashboard.stories.acts import as_of, held_by
 from dashboard.stories.batches import WatchedRollout, phases_of
@@ -36,7 +38,7 @@ from dashboard.stories.told import RolloutFacts, StoryFacts
 from dashboard.wording import count_of, number, short_id
 from scheduler.state.story_nouns import STORY_NODES
 from scheduler.structs.deployment import Deployment, DeploymentStatus
-from scheduler.structs.evaluation import EvalStatus, Evaluation
+from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.story import Story
 
 #: What has happened so far happened before this.
@@ -50,6 +52,8 @@ class Whole(msgspec.Struct, frozen=True, kw_only=True):
     gathered: Gathered
     facts: StoryFacts
     lanes: Told
+    #: The same as the drawing and the list show them.
+    folded: FoldedLanes
     graph: Graph
     track: Track | None
     rollout: WatchedRollout | None = None
@@ -65,11 +69,7 @@ class Whole(msgspec.Struct, frozen=True, kw_only=True):
     def blocked(self) -> list[Evaluation]:
         """Those that wait for room and whose body is known, oldest first."""
         known = self.gathered.evaluations
-        return [
-            known[face.id]
-            for face in self.gathered.faces
-            if face.status == EvalStatus.BLOCKED and not face.is_stub and face.id in known
-        ]
+        return [known[face.id] for face in self.gathered.waiting if face.id in known]
 
 
 def whole_of(
@@ -110,13 +110,15 @@ def whole_of(
         opened=how.opened,
         address=_unfolding(how, at),
     )
-    graph = story_graph(drawing)
+    folded = drawing.folded()
+    graph = story_graph(drawing, folded)
     facts = _facts(reader, gathered, told, rollout)
     return Whole(
         story=story,
         gathered=gathered,
         facts=facts,
         lanes=told,
+        folded=folded,
         graph=msgspec.structs.replace(graph, description=_described(facts, told, graph)),
         track=_track(reader, story, gathered, phases, at),
         rollout=rollout,
@@ -129,13 +131,19 @@ def whole_of(
 
 def _chosen(gathered: Gathered, wanted: str) -> EvaluationFace | None:
     """The one that is asked for; else the worst, where something waits or failed."""
-    kept = [face for face in gathered.faces if not face.is_stub]
-    asked = next((face for face in kept if face.id == wanted), None)
-    if asked is not None or not wanted:
-        return asked
-    waits = [face for face in kept if face.status == EvalStatus.BLOCKED]
-    failed = [face for face in kept if face.status == EvalStatus.FAILED]
-    return waits[0] if waits else failed[-1] if failed else None
+    if not wanted:
+        return None
+    waits = failed = None
+    for face in gathered.faces:
+        if face.is_stub:
+            continue
+        if face.id == wanted:
+            return face
+        if face.status == "failed":
+            failed = face
+        elif face.status == "blocked" and waits is None:
+            waits = face
+    return waits or failed
 
 
 def _node_names(reader: RecordReader, story: Story) -> dict[str, str]:
@@ -237,8 +245,8 @@ def _phases(rollout: WatchedRollout | None, gathered: Gathered) -> list[RolloutP
 def _facts(
     reader: RecordReader, gathered: Gathered, told: Told, rollout: WatchedRollout | None
 ) -> StoryFacts:
-    faces = [face for face in gathered.faces if not face.is_stub]
-    blocked = [face for face in faces if face.status == "blocked"]
+    counts = Counter(face.status for face in gathered.faces if not face.is_stub)
+    blocked = gathered.waiting
     bodies = [gathered.evaluations[face.id] for face in blocked if face.id in gathered.evaluations]
     waits = [waiting_for(item) for item in bodies]
     lacking = {word for _, word in waits if word}
@@ -250,9 +258,9 @@ def _facts(
     draining = _draining(reader, story) if gathered.past is None else 0
     facts = StoryFacts(
         evaluations=len(gathered.faces),
-        running=sum(face.status == "pending" for face in faces),
-        blocked=len(blocked),
-        failed=sum(face.status == "failed" for face in faces),
+        running=counts["pending"],
+        blocked=counts["blocked"],
+        failed=counts["failed"],
         done=done,
         is_read=gathered.is_whole and not gathered.collected,
         waiting=sum(count for count, _ in waits) if len(bodies) == len(blocked) else 0,
@@ -270,7 +278,7 @@ def _facts(
     if facts.is_open:
         return facts
     ends = [story.create_time] if facts.is_act else []
-    ends += [face.modify_time for face in gathered.faces]
+    ends.append(max((face.modify_time for face in gathered.faces), default=0))
     ends += [step.at for step in gathered.newest.values()]
     if rollout is not None and gathered.faces:
         ends.append(rollout.deployment.modify_time)

@@ -14,8 +14,8 @@ from dashboard.graphs.geometry import Graph
 from dashboard.graphs.lifecycle import EvaluationLife, MadeEvaluation, lifecycle_graph
 from dashboard.graphs.mermaid import graph_mermaid, placement_mermaid
 from dashboard.graphs.placement import placement_view
-from dashboard.graphs.story import StoryDrawing, story_graph
-from dashboard.graphs.story_lanes import LaneEvent, StoryLane
+from dashboard.graphs.story import story_graph
+from dashboard.graphs.story_lanes import LaneEvent, StoryDrawing, StoryLane
 from scheduler.structs.alloc_metric import AllocMetric, NodeScore
 from scheduler.structs.evaluation import LifecycleStep, Step
 from tests.live.mermaid_reader import MAJORS, MermaidReader

@@ -70,6 +70,7 @@ def statements_of(connection):
         pytest.param(lambda reader: reader.progress_of(["a", "b"]), id="progress-of-stories"),
         pytest.param(lambda reader: reader.story_figures(["a", "b"]), id="figures-of-stories"),
         pytest.param(lambda reader: reader.story_losses("a"), id="losses-of-a-story"),
+        pytest.param(lambda reader: reader.node_places(("meta.rack",), "a"), id="places-of-story"),
         pytest.param(lambda reader: reader.story_evaluations("a", 9), id="story"),
         pytest.param(lambda reader: reader.story_faces("a"), id="faces-of-story"),
         pytest.param(

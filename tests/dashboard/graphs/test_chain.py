@@ -273,14 +273,46 @@ def test_the_tree_tells_links_and_causes_apart():
     assert [branch.title for branch in first.causes] == ["thumbs"]
 
 
+def row_of(count, triggers=("node-update",)):
+    """Each made by the one before it."""
+    return [member("e0000", **LOST)] + [
+        member(
+            f"e{place:04}", at=place, href=f"/{place}", previous_eval=f"e{place - 1:04}",
+            trigger=triggers[place % len(triggers)],
+        )
+        for place in range(1, count)
+    ]  # fmt: skip
+
+
+def titles_down(branches):
+    """The titles of a tree that never forks."""
+    while branches:
+        (branch,) = branches
+        yield branch.title
+        branches = branch.links + branch.causes
+
+
+def test_a_long_row_of_alike_ones_is_its_first_its_last_and_how_many_between():
+    layout = ChainLayout("chain-x")
+    layout.update([*row_of(500), member("end", at=600, previous_eval="e0499", state="blocked")])
+    told = [*titles_down(chain_tree(layout))]
+    assert told == ["node-04 lost", "web", "498 more like it", "web", "web"]
+    short = ChainLayout("chain-x")
+    short.update(row_of(8))
+    assert [*titles_down(chain_tree(short))] == ["node-04 lost", *["web"] * 8]
+
+
+def test_what_a_page_is_about_is_never_folded_into_a_row():
+    layout = ChainLayout("chain-x", selected="e0100")
+    layout.update(row_of(200))
+    assert [*titles_down(chain_tree(layout))] == [
+        "node-04 lost", "web", "98 more like it", "web", "web", "web", "97 more like it", "web",
+    ]  # fmt: skip
+
+
 def test_a_chain_of_a_thousand_in_a_row_is_one_list_from_some_depth_on():
     layout = ChainLayout("chain-x")
-    members = [member("e0000", **LOST)]
-    members += [
-        member(f"e{place:04}", at=place, href=f"/{place}", previous_eval=f"e{place - 1:04}")
-        for place in range(1, 1000)
-    ]
-    layout.update(members)
+    layout.update(row_of(1000, triggers=("node-update", "max-plan-attempts")))
     (branch,) = chain_tree(layout)
     depth = 0
     while len(branch.links) == 1:

@@ -5,10 +5,11 @@ from hypothesis import strategies as st
 
 from dashboard.graphs.chain_places import ChainMember
 from dashboard.graphs.drawing import DrawnGraph
-from dashboard.graphs.story import StoryDrawing, story_graph
+from dashboard.graphs.story import story_graph
 from dashboard.graphs.story_lanes import (
     MOST_SHAPES,
     LaneEvent,
+    StoryDrawing,
     StoryLane,
     joined,
     shapes_in,
