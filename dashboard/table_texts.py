@@ -27,6 +27,7 @@ TABLE_TEXTS = (
     gettext_noop("At index"),
     gettext_noop("Began"),
     gettext_noop("Beginning of name or id"),
+    gettext_noop("Blocked"),
     gettext_noop("By hand"),
     gettext_noop("CPU"),
     gettext_noop("Change"),

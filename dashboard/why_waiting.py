@@ -14,7 +14,9 @@ from dashboard.wording import (
     dimension_word,
     filter_word,
     is_by_neighbours,
+    is_constraint,
     number,
+    obstacle_word,
     one_of,
 )
 from scheduler.structs.alloc_metric import AllocMetric
@@ -71,6 +73,20 @@ def _with_neighbours(filtered: Counter[str]) -> list[str]:
     return [told.format(count=number(count))]
 
 
+def _filtered_told(name: str, count: int) -> str:
+    if is_constraint(name):
+        told = ngettext(
+            "{count} node is filtered, for {asked}",
+            "{count} nodes are filtered, for {asked}",
+            count,
+        )
+        return told.format(count=number(count), asked=obstacle_word(name))
+    told = ngettext(
+        "{count} node is filtered by {check}", "{count} nodes are filtered by {check}", count
+    )
+    return told.format(count=number(count), check=filter_word(name))
+
+
 def why_waiting(metrics: Iterable[AllocMetric]) -> str:
     """Why groups found no place: `memory is exhausted on 9 nodes and 3 nodes are filtered ...`."""
     exhausted: Counter[str] = Counter()
@@ -93,13 +109,7 @@ def why_waiting(metrics: Iterable[AllocMetric]) -> str:
         parts.append(told.format(dimension=dimension_word(name), count=number(count)))
     parts += _with_neighbours(filtered)
     if filtered:
-        name, count = filtered.most_common(1)[0]
-        told = ngettext(
-            "{count} node is filtered by {check}",
-            "{count} nodes are filtered by {check}",
-            count,
-        )
-        parts.append(told.format(count=number(count), check=filter_word(name)))
+        parts.append(_filtered_told(*filtered.most_common(1)[0]))
     if not parts and evaluated == 0:
         return gettext("no node is ready for it")
     return one_of(parts, "and") if parts else ""

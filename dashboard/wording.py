@@ -203,6 +203,17 @@ def plain_reason(text: str) -> str:
     return _OF_CLASS.sub(gettext("a node that may fit"), text)
 
 
+def is_constraint(reason: str) -> bool:
+    """Whether a reason is a constraint as job files write it: `${meta.rack} = r3`."""
+    return _CONSTRAINT.fullmatch(reason.strip()) is not None
+
+
+def constraint_subject(text: str) -> str:
+    """What a constraint is about: `kernel.name` of `${attr.kernel.name} = linux`."""
+    found = _CONSTRAINT.fullmatch(text.strip())
+    return found[1].removeprefix("attr.") if found is not None else text
+
+
 def filter_word(name: str) -> str:
     """Why nodes were filtered: the name of the check, where that is not a word for people."""
     return gettext(_FILTERS[name]) if name in _FILTERS else name

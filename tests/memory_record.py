@@ -19,6 +19,7 @@ from cluster.store.ports import (
     StoryProgress,
     ToldEvaluation,
 )
+from cluster.store.story_figures import MOST_ENDED
 from scheduler.state import nouns
 from scheduler.state.memory_store import MemoryStateStore
 from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
@@ -368,7 +369,9 @@ class MemoryRecord(MemoryStateStore, RecordReader):
             ]
             blocked = tuple(row for row in rows if row.status is EvalStatus.BLOCKED)
             newest = rollouts[-1] if rollouts else None
-            found[story_id] = StoryFigures(dict(placed), len(left), blocked, newest)
+            is_quiet = not (placed or left) and len(rows) <= MOST_ENDED
+            ended = tuple(rows) if is_quiet and all(row.is_terminal for row in rows) else ()
+            found[story_id] = StoryFigures(dict(placed), len(left), blocked, newest, ended)
         return found
 
     def story_evaluations(self, story_id, limit=0, after=(), namespaces=None):

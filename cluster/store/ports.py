@@ -189,7 +189,7 @@ class StoryProgress(NamedTuple):
 
 
 class StoryFigures(NamedTuple):
-    """What became of a story, undecided what it means."""
+    """What became of a story, undecided what it means; its newest deployment."""
 
     #: Allocations of its evaluations: by client status while they should run, and `failed` and
     #: `lost` ones whatever is wanted; the others that should not run are `stopped`.
@@ -198,8 +198,9 @@ class StoryFigures(NamedTuple):
     left: int
     #: Its evaluations that wait for room, the oldest first, as far as one list may read.
     blocked: tuple[Evaluation, ...]
-    #: Its newest.
     deployment: Deployment | None
+    #: Of one that placed nothing its few evaluations, once all have ended.
+    ended: tuple[Evaluation, ...] = ()
 
 
 class ToldEvaluation(NamedTuple):
@@ -309,10 +310,7 @@ class RecordReader(StateReader, LatelyReader, LogReader, NodeUsedReader, Protoco
         """All nodes, in no order."""
 
     def node_places(self, keys: Sequence[str], story_id: str = "") -> list[NodePlace]:
-        """All nodes or those of a story, in no order, with their values of these keys.
-
-        Keys are `meta.rack`, `attr.rack`.
-        """
+        """All nodes or a story's, in no order, with their values of keys as `meta.rack` is one."""
 
     def node_sums(self) -> dict[str, NodeSum]:
         """What is held of each node that anything was ever placed on, by its id."""

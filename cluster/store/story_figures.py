@@ -16,6 +16,8 @@ from scheduler.structs.evaluation import Evaluation
 
 #: Waiting evaluations of one list that are read; a storm has more.
 _BLOCKED = 500
+#: Of stories with so few evaluations it is read what became of each.
+MOST_ENDED = 2
 
 
 def figures(
@@ -30,6 +32,10 @@ def figures(
     blocked: dict[str, list[Evaluation]] = {}
     for evaluation in _blocked(reader, ids, namespaces):
         blocked.setdefault(evaluation.story_id, []).append(evaluation)
+    ended: dict[str, list[Evaluation]] = {}
+    quiet = [each for each in ids if not (placed.get(each) or left.get(each) or each in blocked)]
+    for evaluation in _ended(reader, quiet, namespaces):
+        ended.setdefault(evaluation.story_id, []).append(evaluation)
     # The newest comes last, and stays.
     rollouts = {row.story_id: row for row in _deployments(reader, ids, namespaces)}
     return {
@@ -38,6 +44,7 @@ def figures(
             left.get(story_id, 0),
             tuple(blocked.get(story_id, ())),
             rollouts.get(story_id),
+            tuple(ended.get(story_id, ())),
         )
         for story_id in ids
     }
@@ -88,6 +95,22 @@ def _blocked(
         where.removeprefix(" WHERE "),
         [*ids, *spaces],
         f"create_index, id LIMIT {_BLOCKED}",
+    )
+
+
+def _ended(reader: DjangoStateReader, ids: list[str], namespaces: Namespaces) -> list[Evaluation]:
+    """Of those of these stories that have few evaluations, all of which have ended."""
+    if not ids:
+        return []
+    where, spaces = within(namespaces, f"story_id IN ({placeholders(len(ids))})")
+    few = (
+        f"SELECT story_id FROM evaluation{where} GROUP BY story_id"  # noqa: S608 - names of our own tables only
+        f" HAVING COUNT(*) <= {MOST_ENDED}"
+        " AND SUM(CASE WHEN status IN ('pending', 'blocked') THEN 1 ELSE 0 END) = 0"
+    )
+    of_them, own = within(namespaces, f"story_id IN ({few})")
+    return reader.select(
+        EVALUATIONS, of_them.removeprefix(" WHERE "), [*ids, *spaces, *own], "create_index, id"
     )
 
 

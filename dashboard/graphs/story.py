@@ -205,7 +205,7 @@ class _Sheet:
             x=place.x, y=place.y, width=WIDTH, height=HEIGHT, icon=first.icon or first.state,
             is_quasi=first.is_quasi, is_tombstone=first.is_tombstone,
             is_selected=first.id == self.drawing.selected,
-            is_current=first.state in ("scheduling", "applying"), href=first.href,
+            is_current=first.state in ("scheduling", "applying"), href=self._leads(first),
             lines=stadium_lines(
                 (place.x, place.y), SIZE, clipped(first.job, 12), sub=clipped(told, 24),
                 right=("id", shown),
@@ -242,6 +242,14 @@ class _Sheet:
                 (place.x, place.y), SIZE, title, sub=clipped(told, 24), right=("id", right)
             ),
         )  # fmt: skip
+
+    def _leads(self, member: ChainMember) -> str:
+        """First to what is told of it beside the drawing; from there to its own page."""
+        before, after = self.drawing.selects
+        can_be_told = before and not member.is_tombstone
+        if not member.href or not can_be_told or member.id == self.drawing.selected:
+            return member.href
+        return f"{before}{quote(member.id, safe='')}{after}"
 
     def _opens(self, key: str) -> str:
         return f"{self.drawing.address}{quote(key, safe='')}"

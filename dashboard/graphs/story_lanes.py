@@ -121,6 +121,8 @@ class StoryDrawing(msgspec.Struct, frozen=True, kw_only=True):
     opened: str = ""
     #: Where a fold opens: its key follows.
     address: str = "?open="
+    #: Where an evaluation is selected: its id stands between; empty where none can be.
+    selects: tuple[str, str] = ("", "")
 
     def folded(self) -> FoldedLanes:
         """Its lanes as they are drawn."""

@@ -20,9 +20,17 @@ COLLECTED = "deleted"
 STATES = ("pending", *QUASI, "blocked", "complete", "failed", "canceled", COLLECTED)
 
 
+#: Those that wait for room, in their list.
+BLOCKED_URL = "/evaluations/?status=blocked"
+
+
 def evaluation_tabs(current: str) -> list[dict[str, Any]]:
-    """What is told by its cause, and every evaluation by itself."""
-    views = (("/stories/", "Stories"), ("/evaluations/", gettext("Every evaluation")))
+    """What is told by its cause, every evaluation by itself, and those that wait for room."""
+    views = (
+        ("/stories/", "Stories"),
+        ("/evaluations/", gettext("Every evaluation")),
+        (BLOCKED_URL, gettext("Blocked")),
+    )
     return [{"word": word, "url": url, "is_current": url == current} for url, word in views]
 
 

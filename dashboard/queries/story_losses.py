@@ -7,6 +7,7 @@ size. Only allocations that are kept are counted, and the panel says so.
 from typing import Any
 
 from django.utils.translation import gettext, gettext_noop, ngettext
+from msgspec.structs import replace
 
 from cluster.store.ports import RecordReader
 from dashboard.outcomes import OutcomeSentence
@@ -45,7 +46,7 @@ def losses_context(reader: RecordReader, whole: Whole) -> dict[str, Any]:
     loss = loss_of(rows, places, wanting, past.index if past is not None else None)
     return {
         "loss": loss,
-        "outcome": _outcome(loss.sums, outcome_of(whole.facts)),
+        "outcome": _outcome(loss, whole),
         "loss_is_cut": rows.is_cut,
         "loss_told": _told(loss, whole),
         "loss_jobs": loss.jobs[:MOST],
@@ -56,10 +57,15 @@ def losses_context(reader: RecordReader, whole: Whole) -> dict[str, Any]:
     }
 
 
-def _outcome(sums: LossSums, told: OutcomeSentence) -> OutcomeSentence:
-    """What of the lost allocations has a place; the rest is told as of any other story."""
+def _outcome(loss: Loss, whole: Whole) -> OutcomeSentence:
+    """What of the lost allocations has a place; the rest is told as of any other story.
+
+    How long that took is said once: until the last had its place, not until all had ended.
+    """
+    sums = loss.sums
     if not sums.wanted:
-        return told
+        return outcome_of(whole.facts)
+    told = outcome_of(replace(whole.facts, ended=0))
     strong = ngettext(
         "{replaced} of {count} lost allocation has a new place.",
         "{replaced} of {count} lost allocations have a new place.",
@@ -68,7 +74,9 @@ def _outcome(sums: LossSums, told: OutcomeSentence) -> OutcomeSentence:
     waits = ngettext("{count} does not, yet.", "{count} do not, yet.", sums.missing).format(
         count=number(sums.missing)
     )
-    rest = [*([waits] if sums.missing else []), told.rest]
+    took = _took(loss, whole)
+    last = [gettext("The last had it after {time}.").format(time=took)] if took else []
+    rest = [*([waits] if sums.missing else last), told.rest]
     return OutcomeSentence(strong=strong, rest=" ".join(filter(None, rest)))
 
 
@@ -84,10 +92,14 @@ def _told(loss: Loss, whole: Whole) -> dict[str, str]:
             wanted=number(sums.wanted)
         ),
         "missing": _missing(sums, whole),
-        "took": span(loss.replaced_at - story.create_time)
-        if loss.replaced_at > story.create_time
-        else "",
+        "took": _took(loss, whole),
     }
+
+
+def _took(loss: Loss, whole: Whole) -> str:
+    """Until the last had its place; empty while one has none."""
+    lasted = loss.replaced_at - whole.story.create_time
+    return span(lasted) if lasted > 0 else ""
 
 
 def _and_none(nodes: str, sums: LossSums) -> str:

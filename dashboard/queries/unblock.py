@@ -15,7 +15,7 @@ from cluster.page_addresses import job_edit_url, job_url
 from cluster.store.ports import RecordReader
 from dashboard.rights import NODE_WRITE
 from dashboard.viewer import Viewer
-from dashboard.wording import amount, count_of, number, one_of
+from dashboard.wording import amount, constraint_subject, count_of, number, one_of
 from scheduler.structs.evaluation import Evaluation
 from scheduler.structs.explanation import AskedAmounts
 from scheduler.structs.identity import JobKey
@@ -97,7 +97,9 @@ def change_told(change: UnblockChange, group: str) -> str:
                 datacenter=change.datacenter
             )
         case ChangeWord.DROP_CONSTRAINT:
-            return gettext("Drop the constraint {constraint}").format(constraint=change.constraint)
+            return gettext("Drop the constraint on {subject}").format(
+                subject=constraint_subject(change.constraint)
+            )
         case ChangeWord.ADD_NODE:
             return _nodes_told(change, name)
         case ChangeWord.SCALE_DOWN:
@@ -176,16 +178,23 @@ def about_told(reader: RecordReader, change: UnblockChange) -> str:
             return _example(reader, change)
         case ChangeWord.ADD_NODE:
             return gettext("with {amounts}, empty").format(amounts=_amounts(change.amounts))
-        case ChangeWord.ADD_DATACENTER | ChangeWord.DROP_CONSTRAINT:
-            return gettext("{more} would be asked").format(
-                more=count_of(change.nodes, "{count} more node", "{count} more nodes")
-            )
+        case ChangeWord.ADD_DATACENTER:
+            return _more_asked(change)
+        case ChangeWord.DROP_CONSTRAINT:
+            # As the job file has it, to be found there.
+            return f"{change.constraint}; {_more_asked(change)}"
         case ChangeWord.SCALE_DOWN:
             return gettext("those that wait are no longer asked for")
         case ChangeWord.ASK_LESS:
             return gettext("of each allocation, by its largest task; a new version of the job")
         case _:
             return gettext("all its namespaces share it")
+
+
+def _more_asked(change: UnblockChange) -> str:
+    return gettext("{more} would be asked").format(
+        more=count_of(change.nodes, "{count} more node", "{count} more nodes")
+    )
 
 
 def _example(reader: RecordReader, change: UnblockChange) -> str:

@@ -4,6 +4,7 @@ In: stories, how many evaluations of each are in which state, the deployments of
 was placed. Out: StoryLines. Of evaluations only those that wait for room are read.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -18,13 +19,14 @@ from cluster.store.ports import (
     StoryProgress,
 )
 from dashboard.labels import label_for
-from dashboard.outcomes import OutcomeSentence, waiting_for
+from dashboard.outcomes import OutcomeSentence, done_by, waiting_for
 from dashboard.rollouts import progress_of
 from dashboard.stories.batches import goes_back
 from dashboard.stories.names import KINDS, KindWord, Title, harm_of, is_act, title_of
 from dashboard.stories.told import RolloutFacts, StoryFacts, short_outcome, standing_of
 from dashboard.wording import count_of, number
 from scheduler.structs.deployment import Deployment
+from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.story import Story, StoryKind
 
 _NEEDY = {"failed": "failed", "went-back": "failed", "held-up": "blocked"}
@@ -152,10 +154,21 @@ def _with_figures(facts: StoryFacts, figures: StoryFigures) -> StoryFacts:
         facts,
         placed=figures.placed,
         left=figures.left,
+        done=_done(figures.ended),
+        is_read=facts.is_read or len(figures.ended) == facts.evaluations,
         # Of a storm not every one is read.
         waiting=sum(count for count, _ in waits) if len(waits) == facts.blocked else 0,
         lacking=lacking.pop() if len(lacking) == 1 else "",
     )
+
+
+def _done(ended: Sequence[Evaluation]) -> dict[str, int]:
+    """What the plans of the few that were read did."""
+    done: Counter[str] = Counter()
+    for evaluation in ended:
+        if evaluation.status is EvalStatus.COMPLETE:
+            done.update(done_by(evaluation))
+    return dict(done)
 
 
 def _facts(row: ListedStory, progress: StoryProgress, deployment: Deployment | None) -> StoryFacts:
@@ -171,6 +184,7 @@ def _facts(row: ListedStory, progress: StoryProgress, deployment: Deployment | N
         collected=counts.get("deleted", 0),
         is_running=row.is_running,
         is_drain=harm_of(story) == "drain",
+        is_crash_loop=story.kind is StoryKind.CRASH_LOOP,
         is_act=is_act(story),
     )
     if facts.is_open or not facts.evaluations:

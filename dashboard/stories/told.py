@@ -52,6 +52,11 @@ class CrashFacts(msgspec.Struct, frozen=True, kw_only=True):
     #: One has a place and has not been started.
     starts: bool = False
 
+    @property
+    def has_given_up(self) -> bool:
+        """It failed, and no further try is under way."""
+        return bool(self.failed) and not (self.next_at or self.runs or self.starts)
+
 
 class StoryFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that its sentence may say."""
@@ -85,6 +90,7 @@ class StoryFacts(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int = 0
     collected: int = 0
     is_drain: bool = False
+    is_crash_loop: bool = False
     #: The record says that something of it is still to come.
     is_running: bool = False
 
@@ -116,9 +122,20 @@ def standing_of(facts: StoryFacts) -> str:
         return RUNNING
     if rollout is not None and rollout.status == "cancelled":
         return CANCELED
-    if facts.failed:
+    if facts.failed or _gave_up(facts):
         return FAILED
     return DONE if facts.evaluations or facts.is_act else QUIET
+
+
+def _gave_up(facts: StoryFacts) -> bool:
+    """Of a crash loop that has ended, whether its last try failed too."""
+    if facts.crash is not None:
+        return facts.crash.has_given_up
+    lives = any(facts.placed.get(status) for status in _LIVES)
+    return facts.is_crash_loop and bool(facts.placed.get("failed")) and not lives
+
+
+_LIVES = ("running", "pending", "unknown")
 
 
 def outcome_of(facts: StoryFacts) -> OutcomeSentence:
@@ -154,10 +171,7 @@ def _crashed(crash: CrashFacts) -> OutcomeSentence:
 
 
 def _strong(facts: StoryFacts) -> str:
-    waits = _waits(facts)
-    done = done_parts(facts.done) or _placed(facts)
-    parts = [*done, *([waits] if waits else [])]
-    if parts:
+    if parts := _parts_told(facts):
         return _capital(one_of(parts, "and"))
     if facts.running:
         return count_of(
@@ -176,6 +190,12 @@ def _strong(facts: StoryFacts) -> str:
     if facts.evaluations == 1:
         return gettext("Its evaluation has ended")
     return gettext("All {count} evaluations have ended").format(count=number(facts.evaluations))
+
+
+def _parts_told(facts: StoryFacts) -> list[str]:
+    """What was done and what waits, as far as evaluations that are kept say it."""
+    waits = _waits(facts)
+    return [*(done_parts(facts.done) or _placed(facts)), *([waits] if waits else [])]
 
 
 def _placed(facts: StoryFacts) -> list[str]:
@@ -243,6 +263,14 @@ def _rest(facts: StoryFacts) -> str:
     if facts.failed and (facts.done or facts.waiting or facts.blocked or facts.running):
         parts.append(
             count_of(facts.failed, "{count} evaluation failed.", "{count} evaluations failed.")
+        )
+    if facts.collected and _parts_told(facts):
+        parts.append(
+            ngettext(
+                "What {collected} of {count} evaluation did is not counted: it was collected.",
+                "What {collected} of {count} evaluations did is not counted: they were collected.",
+                facts.evaluations,
+            ).format(collected=number(facts.collected), count=number(facts.evaluations))
         )
     if facts.ended and facts.ended > facts.began and not facts.is_open:
         told = gettext("It was over after {time}.")

@@ -6,7 +6,7 @@ and files are told, so that they say the same.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import msgspec
 from django.utils.translation import gettext
@@ -39,7 +39,7 @@ from dashboard.wording import count_of, number, short_id
 from scheduler.state.story_nouns import STORY_NODES
 from scheduler.structs.deployment import Deployment, DeploymentStatus
 from scheduler.structs.evaluation import Evaluation
-from scheduler.structs.story import Story
+from scheduler.structs.story import Story, StoryKind
 
 #: What has happened so far happened before this.
 _EVER = 2**63
@@ -109,6 +109,7 @@ def whole_of(
         selected=chosen.id if chosen is not None else "",
         opened=how.opened,
         address=_unfolding(how, at),
+        selects=_selecting(how, at),
     )
     folded = drawing.folded()
     graph = story_graph(drawing, folded)
@@ -158,6 +159,15 @@ def _unfolding(how: LaneChoice, at: int | None) -> str:
     fields += [] if how.chosen in ("", WORST) else [f"eval={quote(how.chosen)}"]
     fields += [] if at is None else [f"at={at}"]
     return f"?{'&'.join([*fields, 'open='])}"
+
+
+def _selecting(how: LaneChoice, at: int | None) -> tuple[str, str]:
+    """The address of the page with an evaluation selected, around its id; of a file none."""
+    if not how.chosen:
+        return "", ""
+    fields = {"by": how.by, "open": how.opened, "at": "" if at is None else str(at)}
+    told = urlencode({name: text for name, text in fields.items() if text})
+    return f"?{told}&eval=" if told else "?eval=", "#story-chosen"
 
 
 def graph_key(story_id: str, how: LaneChoice = BY_HARM) -> str:
@@ -272,6 +282,7 @@ def _facts(
         nodes=max(story.node_count, len(story.node_ids)),
         collected=gathered.collected,
         is_drain=harm_of(story) == "drain",
+        is_crash_loop=story.kind is StoryKind.CRASH_LOOP,
         is_act=is_act(story),
         crash=crash_facts(reader, gathered),
     )

@@ -9,7 +9,7 @@ from cluster.operations.story_rights import levels_of
 from cluster.store.ports import RecordReader
 from dashboard.page import page, shown
 from dashboard.queries.deployments import running_page
-from dashboard.queries.evaluations import evaluation_tabs
+from dashboard.queries.evaluations import BLOCKED_URL, evaluation_tabs
 from dashboard.queries.filter_words import filter_words
 from dashboard.queries.list_kinds import KINDS
 from dashboard.queries.list_wish import NAMESPACE, ListWish
@@ -21,6 +21,7 @@ from dashboard.rights import LOOK, ListedPaths
 from dashboard.subscription import topic_text
 from dashboard.viewer import Viewer, visible_namespaces
 from dashboard.views.services import checks_url
+from scheduler.structs.evaluation import EvalStatus
 
 #: What a page shows beside its list.
 Beside = Callable[[RecordReader, Viewer, ListWish], Mapping[str, Any]]
@@ -69,8 +70,12 @@ async def nodes(request: HttpRequest, viewer: Viewer) -> HttpResponse:
 @page
 async def evaluations(request: HttpRequest, viewer: Viewer) -> HttpResponse:
     """GET /evaluations/, the newest first."""
-    tabs = {"tabs": evaluation_tabs("/evaluations/")}
-    return await _listed(request, viewer, "evaluations", lambda *_: tabs)
+
+    def beside(_reader: RecordReader, _viewer: Viewer, wish: ListWish) -> Mapping[str, Any]:
+        are_blocked = wish.of("status") == EvalStatus.BLOCKED.value
+        return {"tabs": evaluation_tabs(BLOCKED_URL if are_blocked else "/evaluations/")}
+
+    return await _listed(request, viewer, "evaluations", beside)
 
 
 @page

@@ -203,7 +203,8 @@ def test_the_steps_of_a_run_say_what_it_saw_asked_for_and_came_to():
                     "distinct_property: ${meta.row}=4 used by 1 allocs": 1,
                 },
             ),
-            "3 nodes already run one of it and 6 nodes are filtered by ${meta.rack} = r3",
+            "3 nodes already run one of it and 6 nodes are filtered, for it asks for"
+            " meta.rack = r3",
             id="others-there",
         ),
         pytest.param(

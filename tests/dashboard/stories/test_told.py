@@ -148,9 +148,29 @@ def test_a_crash_loop_is_told_by_how_often_it_failed_and_what_comes():
     told = outcome_of(StoryFacts(evaluations=13, crash=again))
     assert told.strong == "Failed 6 times, last with exit code 137."
     assert told.rest == "It is tried again at 15:06:40."
-    over = outcome_of(StoryFacts(evaluations=2, crash=CrashFacts(failed=1)))
+    given_up = StoryFacts(evaluations=2, crash=CrashFacts(failed=1))
+    assert standing_of(given_up) == "failed"
+    over = outcome_of(given_up)
     assert (over.strong, over.rest) == ("Failed 1 time.", "No further try is under way.")
-    runs = outcome_of(StoryFacts(evaluations=2, crash=CrashFacts(failed=1, runs=True)))
+    up = StoryFacts(evaluations=2, crash=CrashFacts(failed=1, runs=True))
+    assert standing_of(up) == "done"
+    runs = outcome_of(up)
     assert runs.rest == "The newest one runs."
     starts = outcome_of(StoryFacts(evaluations=2, crash=CrashFacts(failed=1, starts=True)))
     assert starts.rest == "A new one is to be started."
+
+
+def test_a_row_of_a_crash_loop_that_gave_up_is_not_called_done():
+    placed = {"failed": 1, "stopped": 2}
+    assert standing_of(StoryFacts(evaluations=3, placed=placed, is_crash_loop=True)) == "failed"
+    assert standing_of(StoryFacts(evaluations=3, placed=placed)) == "done"
+    runs = StoryFacts(evaluations=3, placed=placed | {"running": 1}, is_crash_loop=True)
+    assert standing_of(runs) == "done"
+
+
+def test_what_was_collected_is_said_where_the_rest_is_counted():
+    facts = StoryFacts(evaluations=9, collected=4, done={"moved": 5})
+    assert outcome_of(facts).strong == "5 moved."
+    assert outcome_of(facts).rest == (
+        "What 4 of 9 evaluations did is not counted: they were collected."
+    )

@@ -104,6 +104,25 @@ def test_what_waits_is_said_first_and_why(told, browser):
     assert "held up" in answer.text
 
 
+def test_a_node_of_the_drawing_is_selected_first_and_opened_then(told, browser):
+    done, waits = (make_evaluation(number).id for number in (1, 2))
+    page = browser.get(f"/stories/{OURS.id}/").text
+    assert f'href="?eval={done}#story-chosen" tabindex' in page
+    assert re.search(rf'aria-current="true" href="/evaluations/{waits}/" tabindex', page)
+    chosen = browser.get(f"/stories/{OURS.id}/?eval={done}&at=16").text
+    assert re.search(rf'aria-current="true" href="/evaluations/{done}/" tabindex', chosen)
+    assert f'href="?at=16&amp;eval={waits}#story-chosen" tabindex' in chosen
+    assert "#story-chosen" not in browser.get(f"/stories/{OURS.id}.svg").text
+
+
+def test_a_row_of_the_list_leads_to_its_evaluations_and_says_what_they_did(told, browser):
+    page = browser.get("/stories/").text
+    assert f'href="/stories/{OURS.id}/?view=table">2</a>' in page
+    assert "Nothing had to change" in page
+    assert "has ended" not in page
+    assert 'href="/evaluations/?status=blocked"' in page
+
+
 @pytest.mark.parametrize("view", ["lanes", "timeline", "list", "table"])
 @pytest.mark.parametrize(
     "query", ["", "&by=place", "&at=12", "&at=0", "&open=fold:nothing", "&at=nonsense"]
