@@ -38,11 +38,18 @@ class RedisLine:
         #: Answers that nobody wants, before the next one that somebody does.
         self._unread = 0
         self._is_muted = False
+        #: Packed commands that go out in one piece with the next.
+        self._held: list[bytes] = []
 
     @property
     def is_open(self) -> bool:
         """Whether it was opened and has not failed since."""
         return self._socket is not None
+
+    @property
+    def holds_any(self) -> bool:
+        """Whether something waits for what is sent next."""
+        return bool(self._held)
 
     def open(self) -> None:
         """Connect, unless it is."""
@@ -75,14 +82,20 @@ class RedisLine:
 
     def tell(self, *commands: Command) -> None:
         """Send commands whose answers nobody reads."""
-        self.send(*commands)
-        if not self._is_muted:
-            self._unread += len(commands)
+        self.tell_with_next(*commands)
+        self.send()
+
+    def tell_with_next(self, *commands: Command) -> None:
+        """As `tell`, in one piece with what is sent next: a piece wakes Redis once."""
+        self._held += map(_packed, commands)
 
     def send(self, *commands: Command) -> None:
         """Send commands in one piece; then `read` as many answers, or look at `arrived`."""
+        held, self._held = self._held, []
         self.open()
-        self._write(b"".join(map(_packed, commands)))
+        if not self._is_muted:
+            self._unread += len(held)
+        self._write(b"".join([*held, *map(_packed, commands)]))
 
     def read(self, timeout_s: float = 0.0) -> Any:
         """The next answer, waited for that much longer than usual."""

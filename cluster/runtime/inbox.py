@@ -9,7 +9,7 @@ import select
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import redis
 
@@ -59,6 +59,8 @@ class Inbox:
         self._coming = 0
         self._asked_at = 0.0
         self._listens_again_at = self._speaks_again_at = 0.0
+        #: What is said now goes out in one piece, at the end of a block.
+        self._is_gathering = False
         #: Lists of answers that were written to since they were last told when to go.
         self._written: set[str] = set()
         self._expired_at = 0.0
@@ -122,6 +124,17 @@ class Inbox:
             self._answered.popitem(last=False)
         self._send(outgoing)
 
+    @contextmanager
+    def in_one_piece(self) -> Iterator[None]:
+        """What is said within the block goes out at its end, and wakes Redis once."""
+        self._is_gathering = True
+        try:
+            yield
+        finally:
+            self._is_gathering = False
+            if self._out.holds_any:
+                self._say()
+
     def publish(self, channel: str, payload: bytes) -> None:
         """A hint to whoever listens; lost when nobody does."""
         self._say(("PUBLISH", channel, payload))
@@ -156,6 +169,9 @@ class Inbox:
         if now < self._speaks_again_at:
             return
         try:
+            if self._is_gathering:
+                self._out.tell_with_next(*commands)
+                return
             self._out.tell(*commands)
             if now - self._expired_at >= _EXPIRE_EVERY_S:
                 self._expired_at = now

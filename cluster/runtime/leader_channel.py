@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import msgspec
 import redis
 
-from cluster.redis_line import RedisLine
+from cluster.redis_line import Command, RedisLine
 from cluster.runtime.clock import RandomIDs, SystemClock
 from cluster.runtime.leader_protocol import (
     GIVE_UP_S,
@@ -95,8 +95,10 @@ class LeaderChannel:
 
         Raises LeaderUnreachable, and forgets all that was sent, when one waited for `GIVE_UP_S`.
         """
-        self.flush()
         self._send_again()
+        unsent, self._unsent = self._unsent, []
+        if unsent:
+            self._line.tell_with_next(_pushed(unsent))
         wait_s = max(timeout_s, 0.01)
         try:
             # One question: what comes first is waited for, and what lies there beside it taken.
@@ -168,10 +170,14 @@ class LeaderChannel:
         if not requests:
             return
         try:
-            self._line.tell(("RPUSH", LEADER_IN, *map(encoded, requests)))
+            self._line.tell(_pushed(requests))
         except redis.RedisError as error:
             # Sent again under the same id after a second.
             log.debug("action=push %s", error)
+
+
+def _pushed(requests: Sequence[Request]) -> Command:
+    return ("RPUSH", LEADER_IN, *map(encoded, requests))
 
 
 def _readable(raw: bytes) -> Answer | None:

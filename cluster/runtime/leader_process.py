@@ -132,9 +132,11 @@ class Leadership:
             self._renew()
             requests = self.inbox.drain(self._patience())
             self._follow()
-            self.desk.serve(requests)
-            # Workers and the applier go on while the finishes are committed.
-            self.desk.serve_parked()
+            with self.inbox.in_one_piece():
+                self.desk.serve(requests)
+                # Workers and the applier go on while the finishes are committed.
+                self.desk.serve_parked()
+                self._publish_hints()
             self.desk.commit()
             self.desk.reap()
             self._follow()

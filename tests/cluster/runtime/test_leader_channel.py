@@ -69,6 +69,29 @@ def test_what_was_sent_stays_until_it_is_old_enough(inbox, channel, redis_url):
     assert [request.kind for request in arrived(inbox, 1)] == ["alive"]
 
 
+def test_what_was_sent_goes_out_in_one_piece_with_the_question_for_answers(
+    inbox, channel, monkeypatch
+):
+    channel.collect(0.01)
+    pieces, write = [], channel._line._write
+    monkeypatch.setattr(channel._line, "_write", lambda data: pieces.append(data) or write(data))
+    asked = [channel.send(ALIVE, AliveBody("worker")) for _ in range(2)]
+    assert channel.collect(0.01) == []
+    assert len(pieces) == 1
+    assert [request.id for request in arrived(inbox, 2)] == asked
+
+
+def test_what_the_leader_says_in_a_block_goes_out_at_its_end(inbox, channel):
+    asked = [channel.send(ALIVE, AliveBody("worker")) for _ in range(2)]
+    channel.flush()
+    requests = arrived(inbox, 2)
+    with inbox.in_one_piece():
+        for request in requests:
+            inbox.answer(request, Done())
+        assert channel.poll() == []
+    assert [answer.id for answer in collected(channel)] == asked
+
+
 def test_an_answer_reaches_the_sender_with_the_leaders_epoch(inbox, channel):
     asked = channel.send(ALIVE, AliveBody("worker"))
     channel.flush()
@@ -92,13 +115,14 @@ def test_a_repeated_request_is_answered_again_and_done_once(inbox, channel):
 
 
 def test_a_refusal_is_raised_with_its_reason(inbox, channel, monkeypatch):
-    def refuse_at_once(requests):
-        pushed(requests)
+    def refused_at_once(timeout_s):
+        channel.flush()
         [request] = arrived(inbox, 1)
         inbox.answer(request, Done(), "Token does not match")
+        return collect(timeout_s)
 
-    pushed = channel._push
-    monkeypatch.setattr(channel, "_push", lambda requests: requests and refuse_at_once(requests))
+    collect = channel.collect
+    monkeypatch.setattr(channel, "collect", refused_at_once)
     with pytest.raises(LeaderRefused, match="Token does not match"):
         channel.call(ALIVE, AliveBody("worker"))
 

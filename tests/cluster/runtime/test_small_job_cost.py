@@ -12,6 +12,7 @@ from django.db import connections
 
 from cluster.jobspec.patterns import Re2Matcher
 from cluster.operations.jobs import JobRegistration, register_job
+from cluster.redis_line import RedisLine
 from cluster.runtime.clock import RandomIDs, SystemClock, chance
 from cluster.runtime.drainer import TYPES
 from cluster.runtime.inbox import Inbox
@@ -44,6 +45,8 @@ from tests.patience import PATIENCE_S
 #: of Redis are asked again after a second, so that a slow machine asks more of them.
 MOST_STATEMENTS = {"register": 23, "leader": 8, "worker": 8, "applier": 30}
 MOST_COMMANDS = {"rpush": 7, "blpop": 8, "lpop": 8}
+#: Writes to sockets of Redis, of which each wakes it: the leader's, the worker's, the applier's.
+MOST_PIECES = 12
 MOST_LOG_BYTES = 4500
 #: What the two commits write to SQLite's log; it grows a little with the record.
 MOST_WRITTEN_BYTES = 200_000
@@ -85,8 +88,9 @@ class Cluster:
         moment = CLOCK.moment()
         for frame in self.store.frames_since(self.leader.index):
             self.leader.observe(frame, moment)
-        self.desk.serve(found)
-        self.desk.serve_parked()
+        with self.inbox.in_one_piece():
+            self.desk.serve(found)
+            self.desk.serve_parked()
         self.desk.commit()
         assert self.leader.tick(moment) == []
 
@@ -211,7 +215,11 @@ def test_one_small_job_costs_what_it_did(cluster, redis_url, monkeypatch):
     written = log.stat().st_size
     counted.by.clear()
     counted.transactions = 0
+    pieces = []
+    write = RedisLine._write
+    monkeypatch.setattr(RedisLine, "_write", lambda *args: pieces.append(args) or write(*args))
     one_job(cluster, counted, 2)
+    monkeypatch.undo()
 
     found = {who: len(statements) for who, statements in counted.by.items()}
     assert {who: n for who, n in found.items() if n > MOST_STATEMENTS.get(who, 0)} == {}, found
@@ -223,6 +231,7 @@ def test_one_small_job_costs_what_it_did(cluster, redis_url, monkeypatch):
         for name in MOST_COMMANDS
     }
     assert {name: n for name, n in said.items() if n > MOST_COMMANDS[name]} == {}, said
+    assert len(pieces) <= MOST_PIECES
     with connections[cluster.store.alias].cursor() as cursor:
         cursor.execute('SELECT SUM(size) FROM event WHERE "index" > %s', (index,))
         assert cursor.fetchone()[0] <= MOST_LOG_BYTES
