@@ -11,13 +11,12 @@ import msgspec
 
 from scheduler.state.events import EventFrame, StateEvent, Topic
 from scheduler.state.nouns import NOUN_OF_TOPIC
+from scheduler.structs.packing import compressed
 
 #: Below, compressing saves less than it costs.
 _COMPRESS_FROM = 600
 #: Above, unpacking what one does not follow is felt.
 _PART_FROM = 16_384
-#: 8 KB of what went before; in zlib's words.
-_SMALL_WINDOW_BITS, _SMALL_MEMORY = 13, 5
 _PLAIN, _ZLIB, _PARTS = b"\x00", b"\x01", b"\x02"
 #: What a worker's mirror follows; large frames keep it apart, so that the rest stays packed.
 MIRRORED_TOPICS = frozenset({Topic.NODE.value, Topic.NODE_USE.value})
@@ -43,17 +42,11 @@ def encode_events(events: Iterable[StateEvent], bodies: Iterable[bytes]) -> byte
         return _PLAIN + plain
     places = [place for place, event in enumerate(coded) if event[0] in MIRRORED_TOPICS]
     if len(plain) < _PART_FROM or not places:
-        return _ZLIB + (_compressed(plain) if len(plain) < _PART_FROM else zlib.compress(plain, 1))
+        return _ZLIB + compressed(plain)
     mirrored = [coded[place] for place in places]
     others = [event for event in coded if event[0] not in MIRRORED_TOPICS]
-    parts = [zlib.compress(_ENCODER.encode(part), 1) for part in (mirrored, others, places)]
+    parts = [compressed(_ENCODER.encode(part)) for part in (mirrored, others, places)]
     return _PARTS + b"".join(len(part).to_bytes(_LENGTH_BYTES, "big") + part for part in parts)
-
-
-def _compressed(plain: bytes) -> bytes:
-    """A small frame, with tables of its size: clearing larger ones costs more than it does."""
-    compressor = zlib.compressobj(1, zlib.DEFLATED, _SMALL_WINDOW_BITS, _SMALL_MEMORY)
-    return compressor.compress(plain) + compressor.flush()
 
 
 def decode_frame(

@@ -136,6 +136,8 @@ def examination(standing: Standing, node_id: str) -> tuple[CheckResult, ...]:
 
 
 def _not_asked(standing: Standing) -> Iterator[tuple[str, str, Bools]]:
+    if np.array_equal(standing.candidates, standing.context.table.present):
+        return
     for check, reason, rows in left_out(standing.context.table, standing.ask.job):
         if rows.any():
             yield check, reason, rows

@@ -11,6 +11,7 @@ import msgspec
 
 from scheduler.structs.alloc_metric import NodeScore
 from scheduler.structs.identity import JobKey
+from scheduler.structs.packing import compressed
 from scheduler.structs.wire import Wire
 
 
@@ -198,7 +199,8 @@ def explained_runs(explanations: Iterable[StoredExplanation]) -> list[ExplainedR
 
 def pack(explanation: GroupExplanation) -> bytes:
     """The explanation in as few bytes as cost little: node ids are most of it."""
-    return zlib.compress(msgspec.msgpack.encode(explanation), 1)
+    return compressed(_ENCODER.encode(explanation))
 
 
+_ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(GroupExplanation)

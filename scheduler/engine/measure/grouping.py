@@ -17,6 +17,8 @@ MOST_LISTED = 1000
 
 def rows_by_code(rows: Bools, codes: NDArray[np.int16]) -> Iterator[tuple[int, NDArray[np.intp]]]:
     """(code, rows) of the rows; codes of rows that are not asked for do not matter."""
+    if not rows.any():
+        return
     for code in np.unique(codes[rows]).tolist():
         yield code, np.flatnonzero(rows & (codes == code))
 

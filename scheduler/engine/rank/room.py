@@ -125,6 +125,8 @@ class Room:
 
     def nearest(self, rows: Bools) -> NearestNode | None:
         """Of these rows without room the one that the least would mend; None without amounts."""
+        if not rows.any():
+            return None
         short = np.flatnonzero(
             rows & (self.dimension >= _FIRST_AMOUNT) & (self.dimension <= _LAST)
         )
