@@ -17,7 +17,7 @@ from scheduler.structs.packing import compressed
 _COMPRESS_FROM = 600
 #: Above, unpacking what one does not follow is felt.
 _PART_FROM = 16_384
-_PLAIN, _ZLIB, _PARTS = b"\x00", b"\x01", b"\x02"
+_PLAIN, _ZLIB, _PARTS, _UNFOLLOWED = b"\x00", b"\x01", b"\x02", b"\x03"
 #: What a worker's mirror follows; large frames keep it apart, so that the rest stays packed.
 MIRRORED_TOPICS = frozenset({Topic.NODE.value, Topic.NODE_USE.value})
 _CodedEvent = tuple[str, str, str, bool, msgspec.Raw]
@@ -30,8 +30,9 @@ _PLACES_DECODER = msgspec.msgpack.Decoder(list[int])
 def encode_events(events: Iterable[StateEvent], bodies: Iterable[bytes]) -> bytes:
     """The body of a frame; `bodies` are those of the events' values, in the same order.
 
-    A first byte says how it is packed: plain; compressed; or in three compressed parts, each after
-    its length: events a mirror follows, the others, and the places of the first in the whole.
+    A first byte says how it is packed: plain; compressed; compressed, and nothing in it that a
+    mirror follows; or in three compressed parts, each after its length: events a mirror follows,
+    the others, and the places of the first in the whole.
     """
     coded = [
         (str(event.topic), event.key, event.namespace, event.deleted, msgspec.Raw(body))
@@ -41,7 +42,9 @@ def encode_events(events: Iterable[StateEvent], bodies: Iterable[bytes]) -> byte
     if len(plain) < _COMPRESS_FROM:
         return _PLAIN + plain
     places = [place for place, event in enumerate(coded) if event[0] in MIRRORED_TOPICS]
-    if len(plain) < _PART_FROM or not places:
+    if not places:
+        return _UNFOLLOWED + compressed(plain)
+    if len(plain) < _PART_FROM:
         return _ZLIB + compressed(plain)
     mirrored = [coded[place] for place in places]
     others = [event for event in coded if event[0] not in MIRRORED_TOPICS]
@@ -92,12 +95,14 @@ def _coded_events(body: bytes | memoryview) -> list[_CodedEvent]:
         for place, event in zip(places, first, strict=True):
             events.insert(place, event)
         return events
-    return _EVENTS_DECODER.decode(zlib.decompress(coded[1:]) if coded[:1] == _ZLIB else coded[1:])
+    return _EVENTS_DECODER.decode(coded[1:] if coded[:1] == _PLAIN else zlib.decompress(coded[1:]))
 
 
 def _mirrored_events(body: bytes | memoryview) -> list[_CodedEvent]:
     """At least the events that a mirror follows."""
     coded = bytes(body)
+    if coded[:1] == _UNFOLLOWED:
+        return []
     if coded[:1] == _PARTS:
         return _EVENTS_DECODER.decode(zlib.decompress(next(_parts(coded))))
     return _coded_events(coded)

@@ -1,5 +1,7 @@
 """A frame reads back as it was written, whole or in part, however it was packed."""
 
+import zlib
+
 import pytest
 
 from cluster.store.frame_codec import (
@@ -12,6 +14,7 @@ from cluster.store.frame_codec import (
 from scheduler.state.events import StateEvent, Topic, WriteKind
 from scheduler.state.node_use import NodeUse
 from scheduler.state.noun import encode
+from scheduler.state.nouns import NOUN_OF_TOPIC
 from tests.builders import make_allocation, make_job, make_node
 
 JOB = make_job()
@@ -32,13 +35,16 @@ def node(number, *, deleted=False):
 
 
 MANY = [event for number in range(200) for event in placement(number)]
+UNFOLLOWED = [event for event in MANY if event.topic is Topic.ALLOCATION]
 
 CASES = [
     pytest.param([], 0, id="empty"),
     pytest.param([placement(1)[1]], 0, id="plain"),
     pytest.param([*placement(1), node(1)], 1, id="compressed"),
     pytest.param([node(1), *MANY, node(2, deleted=True)], 2, id="in-parts"),
-    pytest.param([event for event in MANY if event.topic is Topic.ALLOCATION], 1, id="one-part"),
+    pytest.param(
+        [event for event in MANY if event.topic is Topic.ALLOCATION], 3, id="nothing-apart"
+    ),
 ]
 
 
@@ -60,6 +66,18 @@ def test_some_topics_of_a_frame_are_read_without_the_others(events, packing, top
     del packing
     found = [*decode_events(packed(events), topics)]
     assert found == [event for event in events if event.topic.value in topics]
+
+
+def test_a_mirror_unpacks_nothing_of_a_frame_without_what_it_follows(monkeypatch):
+    body = packed(UNFOLLOWED[:20])
+    monkeypatch.setattr(zlib, "decompress", None)
+    assert [*decode_events(body, MIRRORED_TOPICS)] == []
+
+
+def test_a_frame_that_was_packed_without_telling_so_reads_back():
+    body = b"\x01" + packed(UNFOLLOWED)[1:]
+    assert [*decode_events(body, NOUN_OF_TOPIC)] == UNFOLLOWED
+    assert [*decode_events(body, MIRRORED_TOPICS)] == []
 
 
 def test_single_rows_are_found_in_every_part():
