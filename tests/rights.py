@@ -5,6 +5,7 @@ between what is needed together, `anybody` for none. Run as a program it writes 
 `tests/cluster/api/test_rights.py` walks it over the real application.
 """
 
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -59,7 +60,8 @@ class Row:
             (f"job/{JOB}", "job/<job>"),
         ):  # fmt: skip
             path = path.replace(value, word)
-        return path.replace(self.name, "<name>") if self.name else path
+        segment = rf"(?<=/){re.escape(self.name)}(?=[/?]|$)"
+        return re.sub(segment, "<name>", path) if self.name else path
 
 
 def _job(form: dict[str, object] | None = None) -> dict[str, object]:
@@ -219,8 +221,8 @@ NAMES = [
     Row("GET", "quota-usages", "quota:read"),
     Row("GET", "services", "read-job"),
     Row("GET", "service/x", "read-job", name="x"),
-    Row("GET", "service/x/id/more", "read-job", name="x/id/more"),
-    Row("DELETE", "service/x/id", "submit-job | delete-service-registration", name="x/id"),
+    Row("GET", "service/x/id/more", "read-job", name="x"),
+    Row("DELETE", "service/x/id", "submit-job | delete-service-registration", name="x"),
     Row("GET", "scaling/policies", _SCALING),
     Row("GET", "scaling/policy/x", "read-scaling-policy | list-jobs + read-job", name="x"),
     Row("GET", "rehearsals", "node:read"),
@@ -251,19 +253,19 @@ VOLUMES = [
     Row("GET", "volumes/external", _SEES_VOLUMES),
     Row("PUT POST PATCH DELETE", "volumes/snapshot", "csi-write-volume + plugin:read"),
     Row("GET", "volumes/claims", "host-volume-read"),
-    Row("DELETE", "volumes/claim/x", "host-volume-delete", name="/x"),
-    Row("GET", "volume/host/x", "host-volume-read", name="/x"),
+    Row("DELETE", "volumes/claim/x", "host-volume-delete", name="x"),
+    Row("GET", "volume/host/x", "host-volume-read", name="x"),
     Row("PUT", "volume/host/create", "host-volume-create", {"Volume": {"Name": "v"}}),
     Row("PUT", "volume/host/register", "host-volume-register", {"Volume": {"Name": "v"}}),
-    Row("DELETE", "volume/host/x", "host-volume-delete", name="/x"),
-    Row("GET", "volume/csi/x", "csi-read-volume | csi-mount-volume | read-job", name="/x"),
-    Row("PUT POST PATCH", "volume/csi/x", "csi-write-volume + plugin:read", name="/x"),
-    Row("DELETE", "volume/csi/x", "csi-write-volume", name="/x"),
-    Row("DELETE", "volume/csi/x/delete", "csi-write-volume + plugin:read", name="/x"),
-    Row("DELETE", "volume/csi/x/detach", "csi-mount-volume + plugin:read", name="/x"),
+    Row("DELETE", "volume/host/x", "host-volume-delete", name="x"),
+    Row("GET", "volume/csi/x", "csi-read-volume | csi-mount-volume | read-job", name="x"),
+    Row("PUT POST PATCH", "volume/csi/x", "csi-write-volume + plugin:read", name="x"),
+    Row("DELETE", "volume/csi/x", "csi-write-volume", name="x"),
+    Row("DELETE", "volume/csi/x/delete", "csi-write-volume + plugin:read", name="x"),
+    Row("DELETE", "volume/csi/x/detach", "csi-mount-volume + plugin:read", name="x"),
     Row("GET", "plugins", ANYBODY),
     Row("GET", "plugins?type=csi", "plugin:list"),
-    Row(_ALL, "plugin/csi/x", "plugin:read", name="/x"),
+    Row(_ALL, "plugin/csi/x", "plugin:read", name="x"),
 ]
 
 SEARCHES = [
@@ -351,7 +353,7 @@ SERVERS = [
     Row("PUT POST", "operator/raft/transfer-leadership", MANAGEMENT),
     Row("GET", "operator/keyring/keys", "keyring-read | operator:read"),
     Row("PUT", "operator/keyring/rotate", "keyring-rotate"),
-    Row("DELETE", "operator/keyring/key/x", "keyring-delete", name="/x"),
+    Row("DELETE", "operator/keyring/key/x", "keyring-delete", name="x"),
     Row("GET", "operator/upgrade-check/vault-workload-identity", "operator:read"),
     Row("GET", "operator/upgrade-check/x", "operator:read", name="x"),
     *(
@@ -362,11 +364,11 @@ SERVERS = [
     ),
     Row("PUT POST", "operator/utilization", ANYBODY),
     Row("GET", "webhooks", "operator:read"),
-    Row("GET", "webhook/w", "operator:read", name="/w"),
-    Row("PUT", "webhook/w", "operator:write", {"Name": "w"}, name="/w"),
-    Row("DELETE", "webhook/w", "operator:write", name="/w"),
-    Row("GET", "webhook/w/deliveries", "operator:read", name="/w"),
-    Row("PUT", "webhook/w/test", "operator:write", name="/w"),
+    Row("GET", "webhook/w", "operator:read", name="w"),
+    Row("PUT", "webhook/w", "operator:write", {"Name": "w"}, name="w"),
+    Row("DELETE", "webhook/w", "operator:write", name="w"),
+    Row("GET", "webhook/w/deliveries", "operator:read", name="w"),
+    Row("PUT", "webhook/w/test", "operator:write", name="w"),
     Row("PUT", "system/gc", MANAGEMENT),
     Row("PUT", "system/reconcile/summaries", MANAGEMENT),
 ]  # fmt: skip
@@ -375,9 +377,9 @@ SERVERS = [
 _TOKEN = "00000000-0000-4000-8000-000000000000"
 ACCESS = [
     Row("GET", "acl/policies", ANYBODY),
-    Row("GET", "acl/policy/p", MANAGEMENT, name="/p"),
-    Row("PUT", "acl/policy/p", MANAGEMENT, {"Name": "p", "Rules": ""}, name="/p"),
-    Row("DELETE", "acl/policy/p", MANAGEMENT, name="/p"),
+    Row("GET", "acl/policy/p", MANAGEMENT, name="p"),
+    Row("PUT", "acl/policy/p", MANAGEMENT, {"Name": "p", "Rules": ""}, name="p"),
+    Row("DELETE", "acl/policy/p", MANAGEMENT, name="p"),
     Row("GET", "acl/policy/self", OWN_TOKEN),
     Row("PUT", "acl/bootstrap", ANYBODY),
     Row("GET", "acl/tokens", MANAGEMENT),
@@ -389,11 +391,11 @@ ACCESS = [
     Row("GET", "acl/roles", ANYBODY),
     Row("PUT", "acl/role", MANAGEMENT, {"Name": "r", "Policies": [{"Name": "p"}]}),
     Row("GET PUT DELETE", f"acl/role/{_TOKEN}", MANAGEMENT, name=_TOKEN),
-    Row("GET", "acl/role/name/r", MANAGEMENT, name="/r"),
-    Row("GET PUT DELETE", "acl/role/x/y", ANYBODY, name="x/y"),
+    Row("GET", "acl/role/name/r", MANAGEMENT, name="r"),
+    Row("GET PUT DELETE", "acl/role/x/y", ANYBODY, name="x"),
     Row("GET", "acl/auth-methods", ANYBODY),
     Row("PUT", "acl/auth-method", MANAGEMENT, {"Name": "m"}),
-    Row("GET PUT DELETE", "acl/auth-method/m", MANAGEMENT, {"Name": "m"}, name="/m"),
+    Row("GET PUT DELETE", "acl/auth-method/m", MANAGEMENT, {"Name": "m"}, name="m"),
     Row("GET", "acl/binding-rules", MANAGEMENT),
     Row("PUT", "acl/binding-rule", MANAGEMENT, {"AuthMethod": "m"}),
     Row("GET PUT DELETE", f"acl/binding-rule/{_TOKEN}", MANAGEMENT, name=_TOKEN),

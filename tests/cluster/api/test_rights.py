@@ -1,5 +1,6 @@
 """Who may call what: each route by every kind of caller, over the real application and record."""
 
+import re
 import logging
 
 import msgspec
@@ -253,3 +254,4 @@ async def test_who_loses_the_right_is_refused_with_the_next_request(world, stran
 def test_the_document_is_what_the_table_says():
     assert DOCUMENT.read_text() == document(), "python -m tests.rights"
     assert msgspec.json.encode(document()).isascii()
+    assert re.findall(r"`[^`\n]*[^/`]<name>[^`]*`", document()) == []
