@@ -34,6 +34,11 @@ NOT_BUILT: dict[str, str] = {
     r"volume/csi/.*": VOLUMES,
 }
 
+#: What is read there: of things that cannot be made there is none (doors.md 17.2).
+NONE_THERE: dict[str, str] = {
+    r"plugin/csi/.*": "plugin not found",
+    r"volume/csi/.*": "volume not found",
+}
 
 #: What the reference's open edition refuses by itself: its 500 is 400 here (http-api.md 1.6).
 REFUSED: dict[str, str] = {
@@ -44,7 +49,7 @@ REFUSED: dict[str, str] = {
 def answer_not_built(
     sentence: str, ask: Callable[[Call], None] = lambda _call: None, *, status: int = 501
 ) -> Callable[..., Awaitable[HttpResponse]]:
-    """A view that says what is not built, to those whom `ask` does not refuse."""
+    """A view that says what is not built, or not there, to those whom `ask` does not refuse."""
 
     async def view(call: Call, **_path: str) -> HttpResponse:
         ask(call)

@@ -6,7 +6,8 @@ out say it to everybody, as those of doors.md 15 do.
 
 from collections.abc import Callable
 
-from cluster.api.request import Call
+from cluster.api.not_built import NONE_THERE, answer_not_built
+from cluster.api.request import Call, View
 from cluster.operations.errors import NotAllowed
 from cluster.operations.rights import (
     require_management,
@@ -94,3 +95,10 @@ RIGHTS: dict[str, Right] = {
     r"volumes/(?:external|snapshot)": WITH_CSI,
     r"volume/csi/.*": _volume,
 }
+
+
+def none_there(pattern: str) -> dict[str, View]:
+    """How things are read of which there can be none; nothing of any other pattern."""
+    if pattern not in NONE_THERE:
+        return {}
+    return {"GET": answer_not_built(NONE_THERE[pattern], RIGHTS[pattern], status=404)}

@@ -57,7 +57,7 @@ from cluster.api.not_built import (
     VOLUMES,
     answer_not_built,
 )
-from cluster.api.not_built_rights import RIGHTS, WITH_CSI, everybody
+from cluster.api.not_built_rights import RIGHTS, WITH_CSI, everybody, none_there
 from cluster.api.openapi.serve import serve_document
 from cluster.api.request import View, door, unknown_path
 
@@ -335,7 +335,7 @@ _PLAIN_NOUNS = [
 def _said_not_to_be(table: dict[str, str], status: int) -> list[URLPattern]:
     # Reversing an address reads every pattern, and takes no flags in them.
     return [
-        _route(pattern.replace(".*", _ANY), **dict.fromkeys(_METHODS, view))
+        _route(pattern.replace(".*", _ANY), **dict.fromkeys(_METHODS, view) | none_there(pattern))
         for pattern, sentence in table.items()
         for view in [answer_not_built(sentence, RIGHTS.get(pattern, everybody), status=status)]
     ]

@@ -147,7 +147,8 @@ JOB = {
         ("GET", "/v1/jobs", Answer(500, "x", "text/plain"), "no answer of the document"),
         ("GET", "/v1/jobs", Answer(200, "x", "text/html"), "no answer of the document"),
         ("GET", "/v1/jobs", Answer(200, "x", ""), "has no body"),
-        ("GET", "/v1/plugin/csi/a", Answer(501, "x", "text/plain"), ""),
+        ("GET", "/v1/plugin/csi/a", Answer(404, "x", "text/plain"), ""),
+        ("PUT", "/v1/plugin/csi/a", Answer(501, "x", "text/plain"), ""),
         ("DELETE", "/v1/job/a%2Fb", Answer(405, "x", "text/plain"), ""),
     ],
 )

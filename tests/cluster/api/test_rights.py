@@ -1,7 +1,7 @@
 """Who may call what: each route by every kind of caller, over the real application and record."""
 
-import re
 import logging
+import re
 
 import msgspec
 import pytest
