@@ -18,11 +18,17 @@ from cluster.management.bivouac import COMMANDS
 from cluster.runtime.embedded import free_port
 from tests.drawings import FOLDER, drawings
 from tests.settings_document import DOCUMENT, document
+from tests.site_hooks import BESIDE_THE_SOURCES
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIG = ROOT / ".ci" / "mkdocs.yml"
 #: Of the pages that have any, in the order in which they are run.
-PAGES = ("start.md", "jobs.md", "monitoring.md", "operating.md", "webhooks.md", "backup.md")
+PAGES = (
+    "start.md", "jobs.md", "monitoring.md", "operating.md", "webhooks.md", "simulator.md",
+    "backup.md",
+)  # fmt: skip
+#: All that the site shows.
+SHOWN = [*(ROOT / "docs").rglob("*.md"), *(ROOT / name for name in BESIDE_THE_SOURCES)]
 #: Pages with parts for a cluster that stands still: run when the server has ended.
 STANDING_STILL = {"backup.md": "Put back"}
 #: Lines of consoles that no block of `sh` runs, each with its reason.
@@ -42,6 +48,9 @@ NOT_RUN = {
 _BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _MERMAID = re.compile(r"^```mermaid\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"^ *```(\S*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
+#: A line that somebody would copy into a shell.
+_TYPED = re.compile(r"(?:\$ |(?:\S*/)?(?:bivouac|manage\.py|nomad|python3?|curl|make|pip) )")
 _HEADING = re.compile(r"^## ", re.MULTILINE)
 
 
@@ -110,18 +119,17 @@ def test_the_site_builds_strictly_and_leads_to_every_page(tmp_path):
 
 
 def test_every_block_of_commands_is_on_a_page_that_is_run():
-    found = {path.name for path in (ROOT / "docs").glob("*.md") if blocks(path.name)}
-    assert found == set(PAGES)
+    found = {str(path.relative_to(ROOT)) for path in SHOWN if _BLOCK.search(path.read_text())}
+    assert found == {f"docs/{page}" for page in PAGES}
     assert sum(len(blocks(page)) for page in PAGES) > 20
     for page, heading in STANDING_STILL.items():
         assert blocks(page, still=True), heading
 
 
 def test_every_line_of_a_console_is_run_elsewhere_or_says_why_not():
-    pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
     lines = [
         line
-        for page in pages
+        for page in SHOWN
         for block in _CONSOLE.findall(page.read_text())
         for line in block.splitlines()
         if line.startswith("$ ")
@@ -134,13 +142,16 @@ def test_every_line_of_a_console_is_run_elsewhere_or_says_why_not():
 
 
 def test_every_other_block_is_of_a_kind_that_something_reads():
-    kinds = {
-        (path.name, kind)
-        for path in (ROOT / "docs").glob("*.md")
-        for kind in re.findall(r"^```(\S+)\n", path.read_text(), re.MULTILINE)
-    }
-    assert {kind for _, kind in kinds} <= {"sh", "console", "mermaid", "python", "hcl", "yaml"}
+    kinds, typed = set(), []
+    for path in SHOWN:
+        for kind, text in _FENCE.findall(path.read_text()):
+            kinds.add((path.name, kind))
+            if kind not in {"sh", "console"}:
+                typed += [(path.name, line) for line in text.splitlines() if _TYPED.match(line)]
+    known = {"sh", "console", "mermaid", "python", "hcl", "yaml", "text"}
+    assert {kind for _, kind in kinds} == known, "each block says of which kind it is"
     assert {name for name, kind in kinds if kind == "python"} == {"client.md"}
+    assert typed == [], "what is typed stands in a block that is run"
 
 
 def test_every_command_of_ours_that_is_named_exists_with_its_options():
