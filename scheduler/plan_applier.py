@@ -13,7 +13,7 @@ import msgspec
 from scheduler.engine.plan.evaluate import evaluate_plan
 from scheduler.errors import PlanRefused
 from scheduler.messages import PlanOutcome, QueuedPlan
-from scheduler.ports import Change, Fence, IDSource
+from scheduler.ports import Change, Clock, Fence, IDSource
 from scheduler.rejected_nodes import RejectedNodes
 from scheduler.state.events import WriteKind
 from scheduler.state.foresight import Foresight, JobAct
@@ -72,8 +72,11 @@ class PlanApplier:
         ids: IDSource,
         rejected_nodes: RejectedNodes | None = None,
         explained: ExplainedBounds | None = None,
+        clock: Clock | None = None,
     ) -> None:
+        """With a `clock` an answer's step says when it was found; else when its write began."""
         self._ids = ids
+        self._clock = clock
         #: How much of each job stays explained.
         self._explained = explained
         self._rejected_nodes = rejected_nodes or RejectedNodes()
@@ -156,7 +159,8 @@ class PlanApplier:
         try:
             write_outcomes(change, plan.ending.evaluations)
             write_explanations(change, plan.ending.explanations, self._explained)
-            _write_steps(change, _last_steps(entry, change.now))
+            found_at = max(change.now, self._clock.now()) if self._clock else change.now
+            _write_steps(change, _last_steps(entry, found_at))
         except Exception as error:
             raise BrokenPlan(plan.id, str(error) or type(error).__name__) from error
         return msgspec.structs.replace(outcome, has_ended=True)

@@ -69,11 +69,11 @@ class PlanDrainer:
         self.process = process_name("applier")
         self.channel = LeaderChannel(settings.BIVOUAC_REDIS_URL, self.process)
         self.store = mirrored_store()
+        self._clock = SystemClock()
         self.applier = PlanApplier(
-            RandomIDs(), RejectedNodes(rejection_settings()), explained_bounds()
+            RandomIDs(), RejectedNodes(rejection_settings()), explained_bounds(), self._clock
         )
         self.keeper = LeaseKeeper("applier", self.process, is_dead=is_known_dead)
-        self._clock = SystemClock()
         self._stepped_at = float("-inf")
 
     def drain(self) -> None:

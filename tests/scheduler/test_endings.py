@@ -1,7 +1,9 @@
 """A run whose plan is committed whole ends in the same write, whatever message is lost then."""
 
+from cluster.control_plane.means import VirtualClock
 from scheduler.broker.places import Place
 from scheduler.messages import PlanOutcome
+from scheduler.plan_applier import PlanApplier
 from scheduler.state.events import EventFrame, WriteKind
 from scheduler.state.writes.evaluations import write_evaluations
 from scheduler.structs.evaluation import EvalStatus, Evaluation, LifecycleStep, Step
@@ -70,6 +72,22 @@ def test_its_steps_are_numbered_on_from_the_leaders() -> None:
     ]
     assert {step.index for step in steps} == {world.store.index}
     assert [step.actor for step in steps[-2:]] == ["applier", f"worker {WORKER}"]
+
+
+def test_its_last_steps_say_when_the_plan_was_judged_where_there_is_a_clock() -> None:
+    world, evaluation, _ = begun()
+    queued, began = world.take_plans(), world.moment
+    later = VirtualClock(wall=began.now + 3_000_000)
+    PlanApplier(world.ids, clock=later).apply(world.store, queued, began)
+    *_, before, answered, ended = world.store.lifecycle(evaluation.id)
+    assert (answered.at, ended.at) == (later.now(), later.now())
+    assert answered.duration_ns == later.now() - before.at
+    # A clock that was set back meanwhile takes nothing back.
+    world, evaluation, _ = begun()
+    queued, began = world.take_plans(), world.moment
+    earlier = VirtualClock(wall=began.now - 3_000_000)
+    PlanApplier(world.ids, clock=earlier).apply(world.store, queued, began)
+    assert {step.at for step in world.store.lifecycle(evaluation.id)[-2:]} == {began.now}
 
 
 def test_the_leader_learns_it_from_the_record_when_the_applier_dies_after_the_commit() -> None:
