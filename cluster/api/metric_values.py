@@ -14,8 +14,8 @@ from scheduler.state.noun import Noun
 from scheduler.state.nouns import ALLOCATIONS, JOB_SUMMARIES, JOBS, NODE_USES, NODES
 from scheduler.state.variable_nouns import LOCK_TIMERS
 from scheduler.structs.allocation import ClientStatus
-from scheduler.structs.evaluation import LifecycleStep, Step
-from scheduler.structs.node import Node
+from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
+from scheduler.structs.node import Node, NodeStatus
 
 #: Evaluations whose steps tell how long things take.
 RECENT = 300
@@ -204,8 +204,8 @@ def _parent(job_id: str) -> dict[str, str]:
 
 def _of_nodes(reader: RecordReader, most: int) -> Iterator[Gauge]:
     by_status = _facet(reader, NODES, "status")
-    for status, count in sorted(by_status.items()):
-        yield Gauge("bivouac.nodes", count, {"status": status})
+    for node_status in NodeStatus:
+        yield Gauge("bivouac.nodes", by_status.get(node_status, 0), {"status": node_status.value})
     yield Gauge("nomad.nomad.heartbeat.active", by_status.get("ready", 0))
     count = sum(by_status.values())
     yield Gauge("bivouac.metrics.nodes_left_out", count if count > most else 0)
@@ -234,10 +234,13 @@ def _of_nodes(reader: RecordReader, most: int) -> Iterator[Gauge]:
 
 
 def _of_record(reader: RecordReader, now: int) -> Iterator[Gauge]:
-    for status, count in sorted(_facet(reader, ALLOCATIONS, "client_status").items()):
-        yield Gauge("bivouac.allocations", count, {"client_status": status})
-    for status, count in sorted(reader.open_tally(None).items()):
-        yield Gauge("bivouac.evaluations", count, {"status": status})
+    # None is a number too: what is watched must not vanish when it falls to it.
+    there = _facet(reader, ALLOCATIONS, "client_status")
+    for client in ClientStatus:
+        yield Gauge("bivouac.allocations", there.get(client, 0), {"client_status": client.value})
+    waiting = reader.open_tally(None)
+    for status in (EvalStatus.PENDING, EvalStatus.BLOCKED):
+        yield Gauge("bivouac.evaluations", waiting.get(status, 0), {"status": status.value})
     timers = reader.list_all(LOCK_TIMERS)
     late = sum(1 for timer in timers if timer.renewable_until <= now)
     yield Gauge("nomad.variables.locks.ttl_timer.num", len(timers) - late)

@@ -15,6 +15,7 @@ from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
 from scheduler.state.nouns import LIFECYCLE_STEPS
 from scheduler.state.writes.jobs import write_job
+from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.evaluation import LifecycleStep, Step
 from tests.builders import make_allocation, make_evaluation, make_job, make_node
 from tests.cluster.api.clients import NOW, put
@@ -89,8 +90,6 @@ async def test_the_names_of_the_reference_have_the_numbers_of_the_record(world):
         "nomad.nomad.blocked_evals.total_blocked": 4,
         "nomad.nomad.plan.queue_depth": 7,
         "nomad.client.allocated.cpu": 500,
-        "bivouac.nodes": 1,
-        "bivouac.allocations": 1,
         "bivouac.leader.present": 1,
         "bivouac.client.allocations_not_started": 1,
         "nomad.client.allocations.running": 0,
@@ -100,6 +99,20 @@ async def test_the_names_of_the_reference_have_the_numbers_of_the_record(world):
     }
     assert {name: told[name] for name in wanted} == wanted
     assert told["nomad.nomad.job_status.pending"] + told["nomad.nomad.job_status.running"] == 1
+
+
+async def test_of_a_status_that_nothing_has_none_is_told_not_nothing(world):
+    found = {}
+    for gauge in (await measurement(world)).gauges:
+        if gauge.name in {"bivouac.nodes", "bivouac.allocations", "bivouac.evaluations"}:
+            (status,) = gauge.labels.values()
+            found.setdefault(gauge.name, {})[status] = gauge.value
+    assert found["bivouac.nodes"] == {
+        "initializing": 0, "ready": 1, "down": 0, "disconnected": 0,
+    }  # fmt: skip
+    assert sum(found["bivouac.allocations"].values()) == 1
+    assert {*found["bivouac.allocations"]} == {each.value for each in ClientStatus}
+    assert {*found["bivouac.evaluations"]} == {"pending", "blocked"}
 
 
 async def test_without_a_leader_nothing_of_its_memory_is_told(world):
