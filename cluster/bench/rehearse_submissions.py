@@ -127,9 +127,9 @@ def _rehearsing(aim: Target, drain: dict[str, Any]) -> Iterator[list[float]]:
             while not done or not ended.is_set():
                 began = _CLOCK.monotonic()
                 asked = connection.put("/v1/rehearsals", {"Drain": drain})
-                status = _ended(connection, asked["ID"])
-                if status != "complete":
-                    failed.append(status)
+                found = _ended(connection, asked["ID"])
+                if found["Status"] != "complete":
+                    failed.append(f"{found['Status']}: {found['Reason']}")
                     return
                 done.append(_CLOCK.monotonic() - began)
 
@@ -144,11 +144,11 @@ def _rehearsing(aim: Target, drain: dict[str, Any]) -> Iterator[list[float]]:
         raise WrongCount(f"a rehearsal ended as {failed[0]}")
 
 
-def _ended(connection: Connection, rehearsal_id: str) -> str:
+def _ended(connection: Connection, rehearsal_id: str) -> dict[str, Any]:
     index = 0
     while True:
         path = f"/v1/rehearsal/{rehearsal_id}?index={index}&wait=30s"
-        found = connection.get(path)
+        found: dict[str, Any] = connection.get(path)
         if found["Status"] not in ("waiting", "running"):
-            return str(found["Status"])
+            return found
         index = connection.index
