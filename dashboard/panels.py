@@ -180,9 +180,6 @@ FOLLOWED: Mapping[str, Followed] = {
             _panel(
                 "job-checks-place", "_job_checks_place.html", job_checks.checks_panel, Topic.JOB
             ),
-            _panel(
-                "job-launches", "_job_launches.html", launching.launches_panel, *_LAUNCHED
-            ),
             _panel("job-dispatch", "_job_dispatch.html", dispatch.dispatch_panel, Topic.JOB),
             _panel(
                 "job-scale", "_job_scale.html", scale.scale_panel,
@@ -206,6 +203,12 @@ FOLLOWED: Mapping[str, Followed] = {
             (_panel("job-dispatched", "_job_dispatched.html", query, *_COUNTED),),
         )
         for topic, query in launching.PANELS.items()
+    },
+    **{
+        topic: Followed(
+            Names.JOB, JobFeed, (_panel("job-launches", "_job_launches.html", query, *_LAUNCHED),)
+        )
+        for topic, query in launching.LAUNCH_PANELS.items()
     },
     "versions": Followed(
         Names.JOB,

@@ -56,12 +56,17 @@ class Strip(msgspec.Struct, frozen=True, kw_only=True):
     now_x: float | None
 
 
-def launch_strip(dues: Sequence[Due], now: int) -> Strip:
-    """Oldest first; `dues` in any order. Without two different instants all stand at the left."""
+def launch_strip(dues: Sequence[Due], now: int, since: int | None = None) -> Strip:
+    """Oldest first; `dues` in any order. Without two different instants all stand at the left.
+
+    `since`: where the axis begins, unless something was due before.
+    """
     ordered = sorted(dues)
     if not ordered:
         return Strip(marks=(), ticks=(), now_x=None)
     start, end = ordered[0].at, ordered[-1].at
+    if since is not None:
+        start = min(start, since)
     scale = (WIDTH - _LEFT - _RIGHT) / (end - start) if end > start else 0.0
 
     def place(at: int) -> float:

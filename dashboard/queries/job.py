@@ -22,12 +22,11 @@ from dashboard.queries.job_source import source_of
 from dashboard.queries.job_tabs import TABS, job_tabs, list_of_job, tab_counts
 from dashboard.queries.jobs import Counts, group_counts, standing_of, total
 from dashboard.queries.launching import (
-    DISPATCHED,
     children_counts,
-    dispatched_choice,
     launch_fates,
     launches_of,
     launching_context,
+    launching_topics,
 )
 from dashboard.queries.listings import newest_of_job
 from dashboard.queries.rollout import acts_of, rollout_of
@@ -112,8 +111,7 @@ def _topics(tab: str, job: Job, query: Mapping[str, str]) -> tuple[str, ...]:
     if tab != "overview":
         return _TOPICS.get(tab, ("job",))
     groups, _ = VIEWS[view_of(query.get("groups", ""))]
-    dispatched, _, _ = DISPATCHED[dispatched_choice(query.get("dispatched", ""))]
-    return ("job", groups, *([dispatched] if job.is_parameterized else []))
+    return ("job", groups, *launching_topics(job, query))
 
 
 def stories_panel(
@@ -246,7 +244,7 @@ def _overview(reader: RecordReader, job: Job, now: int, wish: JobWish) -> dict[s
     newest = newest_of_job(job.key, MAX_ALLOCATIONS)
     return {
         **groups_context(reader, job, view_of(wish.query.get("groups", ""))),
-        **launching_context(reader, job, now, dispatched_choice(wish.query.get("dispatched", ""))),
+        **launching_context(reader, job, now, wish.query),
         **scale_context(reader, job, wish.scale),
         **dispatch_context(job, wish.dispatch),
         "dispatch_token": wish.token,

@@ -38,6 +38,18 @@ from scheduler.structs.periodic_launch import KEPT_LAUNCHES, PeriodicLaunch
 
 #: Children that are listed, and among how many of the newest those of one state are looked for.
 MAX_CHILDREN, MAX_LOOKED_AT = 50, 500
+_HOUR = 3600 * 10**9
+#: Which launches are drawn: the topic of each choice, its word, the heading, how far back, ns.
+DRAWN: Mapping[str, tuple[str, str, str, int]] = {
+    "last": ("job-launches", gettext_noop("Newest"), gettext_noop("The last launches"), 0),
+    "day": ("job-launches-day", gettext_noop("1 day"), gettext_noop("The last day"), 24 * _HOUR),
+    "week": (
+        "job-launches-week",
+        gettext_noop("1 week"),
+        gettext_noop("The last week"),
+        7 * 24 * _HOUR,
+    ),
+}
 #: Which of the dispatched jobs are listed: the topic of each choice, its word, the states.
 DISPATCHED: Mapping[str, tuple[str, str, frozenset[str]]] = {
     "all": ("job-dispatched", gettext_noop("All"), frozenset()),
@@ -88,16 +100,30 @@ def children_counts(reader: RecordReader, job: Job) -> JobChildrenSummary:
     return summary.children if summary is not None else JobChildrenSummary()
 
 
-def dispatched_choice(text: str) -> str:
-    """The choice that an address names, or the first one."""
-    return text if text in DISPATCHED else "all"
+def launching_choices(query: Mapping[str, str]) -> tuple[str, str]:
+    """Which launches and which dispatched jobs an address asks for, else the first choices."""
+    drawn, dispatched = query.get("launches", ""), query.get("dispatched", "")
+    return (
+        drawn if drawn in DRAWN else "last",
+        dispatched if dispatched in DISPATCHED else "all",
+    )
+
+
+def launching_topics(job: Job, query: Mapping[str, str]) -> tuple[str, ...]:
+    """What the sections of a job follow; none of one that launches nothing."""
+    drawn, dispatched = launching_choices(query)
+    return (
+        *([DRAWN[drawn][0]] if job.is_periodic else []),
+        *([DISPATCHED[dispatched][0]] if job.is_parameterized else []),
+    )
 
 
 def launching_context(
-    reader: RecordReader, job: Job, now: int, choice: str = "all"
+    reader: RecordReader, job: Job, now: int, query: Mapping[str, str]
 ) -> dict[str, Any]:
     """Both sections; those that a job has nothing for are None."""
-    launches = _launches(reader, job, now) if job.is_periodic else None
+    drawn, choice = launching_choices(query)
+    launches = _launches(reader, job, now, drawn) if job.is_periodic else None
     return {
         "job": job,
         "launches": launches,
@@ -106,11 +132,13 @@ def launching_context(
 
 
 def launches_panel(
-    reader: RecordReader, subscription: Subscription, now: int
+    reader: RecordReader, subscription: Subscription, now: int, *, drawn: str
 ) -> Mapping[str, Any]:
     """The launches again; None once the job is purged."""
     job = reader.job(_job_key(subscription))
-    launches = _launches(reader, job, now) if job is not None and job.is_periodic else None
+    if job is None or not job.is_periodic:
+        return {"job": job, "launches": None, "may": subscription.may}
+    launches = _launches(reader, job, now, drawn)
     return {"job": job, "launches": launches, "may": subscription.may}
 
 
@@ -125,6 +153,9 @@ def dispatched_panel(
 
 
 #: By the topic of the choice.
+LAUNCH_PANELS = {
+    topic: partial(launches_panel, drawn=drawn) for drawn, (topic, _, _, _) in DRAWN.items()
+}
 PANELS = {
     topic: partial(dispatched_panel, choice=choice) for choice, (topic, _, _) in DISPATCHED.items()
 }
@@ -135,11 +166,16 @@ def _job_key(subscription: Subscription) -> JobKey:
     return JobKey(namespace, job_id)
 
 
-def _launches(reader: RecordReader, job: Job, now: int) -> dict[str, Any]:
+def _launches(reader: RecordReader, job: Job, now: int, drawn: str) -> dict[str, Any]:
     kept, view = launches_of(reader, job, now)
     lines = launch_lines(view, launch_fates(reader, job, view))
     exact = any(has_seconds(due) for due in (*(line.due for line in lines), view.next_due or 0))
     word = partial(_due_word, exact=exact)
+    _, _, heading, back = DRAWN[drawn]
+    # From what is decided, not from now: nobody changes the page meanwhile.
+    since = kept.decided_to - back if back else None
+    shown = lines[:MAX_MARKS] if since is None else [x for x in lines if x.due >= since]
+    is_cut = since is not None and len(lines) == len(shown) >= KEPT_LAUNCHES
     periodic = job.periodic
     assert periodic is not None, "only periodic jobs come here"
     return {
@@ -149,14 +185,20 @@ def _launches(reader: RecordReader, job: Job, now: int) -> dict[str, Any]:
                 "line": line,
                 "due": word(line.due, kept.decided_to),
                 "url": job_url(JobKey(job.namespace, line.child)) if line.child else "",
+                "why": _why(job, line),
             }
             for line in lines
         ],
         "next_word": word(view.next_due, kept.decided_to) if view.next_due else "",
-        "told": launches_told(lines),
-        "key": _key(lines),
-        "strip": launch_strip(_dues(lines[:MAX_MARKS], view, kept.decided_to, word), now),
-        "shown": min(len(lines), MAX_MARKS),
+        "told": launches_told(shown),
+        "key": _key(shown),
+        "strip": launch_strip(_dues(shown, view, kept.decided_to, word), now, since),
+        "shown": len(shown),
+        "heading": heading,
+        "is_last": since is None,
+        # The record holds no older ones, though there were some in this time.
+        "kept_since": word(lines[-1].due, kept.decided_to) if is_cut else "",
+        "choices": _drawn_choices(job, drawn),
         "usual": usual_span(lines),
         "specs": (periodic.spec, *periodic.specs) if periodic.spec else periodic.specs,
         "zone": str(zone_of(periodic)),
@@ -164,6 +206,26 @@ def _launches(reader: RecordReader, job: Job, now: int) -> dict[str, Any]:
         "upcoming": _upcoming(job, kept.decided_to) if view.next_due is not None else [],
         "kept_limit": KEPT_LAUNCHES,
     }
+
+
+def _why(job: Job, line: LaunchLine) -> str:
+    """Where it stands why it failed or was skipped; "" where there is nothing to see."""
+    key = JobKey(job.namespace, line.child)
+    if line.state == "failed":
+        return f"{job_url(key, tab='allocations')}&status=failed"
+    return job_url(key) if line.state == "skipped" and line.child else ""
+
+
+def _drawn_choices(job: Job, chosen: str) -> tuple[dict[str, Any], ...]:
+    page = job_url(job.key, tab="overview")
+    return tuple(
+        {
+            "word": word,
+            "url": f"{page}&launches={drawn}#strip-title",
+            "is_current": drawn == chosen,
+        }
+        for drawn, (_, word, _, _) in DRAWN.items()
+    )
 
 
 def _upcoming(job: Job, decided_to: int) -> list[str]:

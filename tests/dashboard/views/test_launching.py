@@ -7,6 +7,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from cluster.operations.job_dispatch import MAX_PAYLOAD, Dispatch, dispatch_job
 from cluster.operations.jobs import JobRegistration, register_job
@@ -16,12 +17,26 @@ from dashboard.panels import feed_for
 from dashboard.queries.launching import PANELS
 from dashboard.rights import ACTIONS, NODE_READ
 from dashboard.subscription import Subscription
+from scheduler.state.found_rows import put_found
+from scheduler.state.nouns import JOB_SUMMARIES
 from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.state.rehearsal_noun import REHEARSALS
+from scheduler.structs.allocation import ClientStatus
 from scheduler.structs.identity import JobKey
-from scheduler.structs.job import Namespace, ParameterizedJob, Periodic
-from scheduler.structs.periodic_launch import LaunchOutcome
-from tests.builders import SOME_MOMENT, make_job
+from scheduler.structs.job import (
+    JobSummary,
+    Namespace,
+    ParameterizedJob,
+    Periodic,
+    TaskGroupSummary,
+)
+from scheduler.structs.periodic_launch import (
+    KEPT_LAUNCHES,
+    LaunchOutcome,
+    PastLaunch,
+    PeriodicLaunch,
+)
+from tests.builders import SOME_MOMENT, make_allocation, make_job
 from tests.callers import MANAGER
 from tests.dashboard.views.conftest import one_line
 
@@ -92,6 +107,63 @@ def test_times_beside_each_other_are_told_alike(browser, periodic, store, ids):
     assert {word.count(":") for word in told()} == {1}
     force_launch(store, KEY, by=MANAGER, now=minute + 67 * 10**9, ids=ids)
     assert {word.count(":") for word in told()} == {2}
+
+
+def test_the_strip_goes_back_a_day_or_a_week_and_says_what_is_not_kept(browser, periodic, store):
+    hour = 3600 * 10**9
+
+    def keep(count):
+        history = tuple(
+            PastLaunch(due=SOME_MOMENT - back * hour, outcome=LaunchOutcome.MISSED)
+            for back in range(count - 1, -1, -1)
+        )
+        launches = PeriodicLaunch(job_id="web", decided_to=SOME_MOMENT, history=history)
+        store.write(
+            "Test", lambda change: change.put(PERIODIC_LAUNCHES, launches), now=SOME_MOMENT
+        )
+
+    keep(30)
+    shown = {}
+    for choice in ("last", "day", "week"):
+        page = browser.get(f"{PAGE}?launches={choice}")
+        told = page.context["launches"]
+        shown[choice] = told["shown"], told["kept_since"]
+        topic = "job-launches" if choice == "last" else f"job-launches-{choice}"
+        assert f"{topic}:default/web" in page.context["live_topics"].split(",")
+    assert shown == {"last": (30, ""), "day": (25, ""), "week": (30, "")}
+    assert "Launch it now" in page.text
+    keep(KEPT_LAUNCHES)
+    page = browser.get(f"{PAGE}?launches=week")
+    assert page.context["launches"]["kept_since"]
+    assert "are not kept" in page.text
+    # The axis is a week long, so that what is kept stands at its end.
+    assert page.context["launches"]["strip"].marks[0].x > 700
+
+
+def test_what_was_skipped_or_failed_leads_to_why(browser, periodic, store, ids):
+    ran = force_launch(store, KEY, by=MANAGER, now=SOME_MOMENT, ids=ids)
+    skipped = PastLaunch(due=SOME_MOMENT + 1, outcome=LaunchOutcome.SKIPPED, child_id=ran.child_id)
+
+    def work(change):
+        before = change.get(PERIODIC_LAUNCHES, KEY)
+        change.put(PERIODIC_LAUNCHES, replace(before, history=(*before.history, skipped)))
+        child = change.job(JobKey("default", ran.child_id))
+        alloc = make_allocation(job_id=child.id, job=child)
+        put_found(change, alloc.changed(client_status=ClientStatus.FAILED))
+        change.put_job(replace(child, status="dead"))
+        counts = {"web": TaskGroupSummary(failed=1)}
+        change.put(JOB_SUMMARIES, JobSummary(job_id=child.id, summary=counts))
+
+    store.write("Test", work, now=SOME_MOMENT)
+    whys = [each["why"] for each in browser.get(PAGE).context["launches"]["lines"]]
+    child = f"/jobs/default/{ran.child_id}/"
+    assert whys[0] == child
+    (alloc,) = store.read(
+        lambda reader: reader.allocations_by_job(JobKey("default", ran.child_id))
+    )
+    listed = browser.get(f"{child}?tab=allocations&status=failed")
+    assert alloc.id in listed.text
+    assert whys[1] == f"{child}?tab=allocations&status=failed"
 
 
 def test_the_page_of_a_child_leads_to_its_parent(browser, periodic, store, ids):
