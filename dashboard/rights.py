@@ -287,6 +287,7 @@ ROUTES: Mapping[str, Right] = {
     "job-launch": _button(gettext_noop("launch periodic jobs"), "launch"),
     "job-dispatch": _button(gettext_noop("dispatch jobs"), "dispatch"),
     "job-scale": _button(gettext_noop("scale jobs"), "scale"),
+    "job-compare": _button(gettext_noop("plan jobs"), "plan"),
     "job-revert": _button(gettext_noop("go back to versions of jobs"), "revert"),
     "job-mark-stable": _button(gettext_noop("mark versions of jobs as stable"), "mark-stable"),
     "job-tag": _button(gettext_noop("tag versions of jobs"), "tag"),

@@ -28,6 +28,7 @@ from dashboard.views import (
     notices,
     output,
     overview,
+    own_text,
     policies,
     provider,
     saved_compositions,
@@ -144,6 +145,7 @@ urlpatterns = [
     path(
         "jobs/rehearsed/<str:rehearsal_id>/", scale_rehearsed.rehearsed_here, name="job-rehearsed"
     ),
+    path("jobs/compare/", own_text.compare, name="job-compare"),
     path("jobs/revert/", version_actions.revert, name="job-revert"),
     path("jobs/stable/", version_actions.mark_stable, name="job-mark-stable"),
     path("jobs/tag/", version_actions.tag, name="job-tag"),

@@ -29,6 +29,7 @@ from dashboard.queries.launching import (
     launching_topics,
 )
 from dashboard.queries.listings import newest_of_job
+from dashboard.queries.own_text import OwnText
 from dashboard.queries.rollout import acts_of, rollout_of
 from dashboard.queries.scale import ScaleTyped, scale_context
 from dashboard.queries.stories import seen_stories, strip_of
@@ -72,6 +73,8 @@ class JobWish(msgspec.Struct, frozen=True, kw_only=True):
     tag_form: Mapping[str, str] | None = None
     dispatch: Typed | None = None
     scale: ScaleTyped | None = None
+    #: A text to compare with the registered version; None where none is asked for.
+    own_text: OwnText | None = None
 
 
 def job_page(reader: RecordReader, viewer: Viewer, key: JobKey, wish: JobWish) -> dict[str, Any]:
@@ -258,6 +261,7 @@ def _versions(reader: RecordReader, job: Job, _now: int, wish: JobWish) -> dict[
     return {
         **versions_context(reader, job, wish.compared, wish.shown_as),
         "tag_form": wish.tag_form,
+        "own_text": wish.own_text,
     }
 
 

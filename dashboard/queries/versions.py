@@ -91,6 +91,7 @@ def versions_context(
         "kept": kept_told(versions),
         "kept_limit": KEPT_VERSIONS,
         "compare": _form(job.key),
+        "own_url": f"{job_url(job.key, tab='versions')}&own=1#own-text",
         "comparison": _compared(reader, older, newer, view) if older and newer else None,
         # Such a comparison is not exchanged for that of the newest two.
         "is_chosen": wants_two or view != "",

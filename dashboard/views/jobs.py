@@ -4,6 +4,7 @@ from django.http import HttpRequest, HttpResponse
 
 from dashboard.page import key_in, page, shown
 from dashboard.queries.job import JobWish, job_page
+from dashboard.queries.own_text import OwnText
 from dashboard.viewer import Viewer
 
 
@@ -17,6 +18,7 @@ async def job(
         tab=request.GET.get("tab", ""),
         query=request.GET.dict(),
         compared=(request.GET.get("from", ""), request.GET.get("to", "")),
+        own_text=OwnText() if "own" in request.GET else None,
         shown_as=request.GET.get("as", ""),
         token=request.ids.next_id(),  # type: ignore[attr-defined]  # set by request_context
     )

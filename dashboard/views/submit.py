@@ -80,8 +80,8 @@ async def edit(request: HttpRequest, namespace: str = "", job_id: str = "") -> H
 @action
 async def check(request: HttpRequest, viewer: Viewer) -> JsonResponse:
     """POST /jobs/check/: everything wrong with a text, and what its author should know."""
-    sheet = _sheet(request, None)
-    draft = await _judged(sheet, viewer)
+    sheet = sheet_of(request, None)
+    draft = await judged(sheet, viewer)
     return JsonResponse({"problems": msgspec.to_builtins(draft.findings)})
 
 
@@ -91,7 +91,7 @@ async def _opened(request: HttpRequest, viewer: Viewer, key: JobKey | None = Non
         name = request.GET.get("example", "")
         chosen = next((each for each in EXAMPLES if each.name == name), EXAMPLES[0])
         sheet = Sheet(text=chosen.text)
-        draft = await _judged(sheet, viewer)
+        draft = await judged(sheet, viewer)
         return await _page(request, viewer, sheet, draft=draft)
 
     def query(reader: RecordReader, viewer: Viewer) -> dict[str, Any]:
@@ -116,8 +116,8 @@ async def _opened(request: HttpRequest, viewer: Viewer, key: JobKey | None = Non
 async def _sent(
     request: HttpRequest, viewer: Viewer, key: JobKey | None = None
 ) -> HttpResponseBase:
-    sheet = _sheet(request, key)
-    draft = await _judged(sheet, viewer)
+    sheet = sheet_of(request, key)
+    draft = await judged(sheet, viewer)
     job = draft.job
     if job is None or draft.problems:
         extra = {"http_status": draft.status}
@@ -278,7 +278,8 @@ async def _moved_on(
     return await _page(request, viewer, sheet, draft=draft, extra=extra)
 
 
-async def _judged(sheet: Sheet, viewer: Viewer) -> Draft:
+async def judged(sheet: Sheet, viewer: Viewer) -> Draft:
+    """Everything wrong with a text, for somebody who may use some namespaces."""
     draft, parsed = await asyncio.to_thread(read_text, sheet.text, sheet.variables)
     if draft.job is None:
         return draft
@@ -314,7 +315,8 @@ def _context(sheet: Sheet, draft: Draft) -> dict[str, Any]:
     }
 
 
-def _sheet(request: HttpRequest, key: JobKey | None) -> Sheet:
+def sheet_of(request: HttpRequest, key: JobKey | None) -> Sheet:
+    """The form as it was sent."""
     # Browsers send lines of forms with CRLF.
     return Sheet(
         text=request.POST.get("text", "").replace("\r\n", "\n"),

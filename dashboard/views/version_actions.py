@@ -15,11 +15,16 @@ from cluster.operations.job_versions import (
     tag_version,
     untag_version,
 )
+from cluster.operations.rights import require
 from cluster.page_addresses import job_url
 from cluster.store.access import the_store
+from cluster.store.audit_entries import Act
 from dashboard.acts import note_refusal
 from dashboard.page import action
 from dashboard.queries.job import JobWish
+from dashboard.rehearsed_acts import revert_change
+from dashboard.rehearsing import rehearse_act
+from dashboard.rights import ACTIONS
 from dashboard.viewer import Viewer
 from dashboard.views.job_forms import (
     gone,
@@ -37,7 +42,8 @@ _TAB = "versions"
 async def revert(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     """POST /jobs/revert/: `version` again as the newest, while `prior` is the current one.
 
-    With `keep` its groups have as many instances as are wanted now.
+    With `keep` its groups have as many instances as are wanted now. The button `rehearse` asks
+    what that would do, and changes nothing.
     """
     job = await job_of_form(request, viewer)
     if job is None:
@@ -48,6 +54,12 @@ async def revert(request: HttpRequest, viewer: Viewer) -> HttpResponseBase:
     try:
         if version is None or prior is None:
             raise OperationRefused(gettext("the form names no version"))
+        if "rehearse" in request.POST:
+            require(viewer.caller, job.namespace, *ACTIONS["revert"])
+            change = revert_change(job.key, version, prior, keeps_counts="keep" in request.POST)
+            act = Act("revert job", "job", job.id, job.namespace)
+            back = job_url(job.key, tab=_TAB)
+            return await rehearse_act(request, viewer, change, act, back=back)
         written = await the_store().awrite_call(
             revert_job,
             job.key,

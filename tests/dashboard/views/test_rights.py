@@ -169,6 +169,7 @@ BUTTONS = {
     "what-if-delete": EVERYBODY,
     "rehearsal-cancel": EVERYBODY,
     "job-check": FEW | {"submitter"},
+    "job-compare": FEW | {"submitter"},
     "inside-collect": MANAGERS,
     "inside-collection": MANAGERS,
     "job-evaluate": FEW | {"submitter"},

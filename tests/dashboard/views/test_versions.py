@@ -5,9 +5,10 @@ import pytest
 from cluster.operations.jobs import JobRegistration, register_job
 from cluster.page_addresses import job_url
 from dashboard.panels import feed_for
-from dashboard.rights import ACTIONS
+from dashboard.rights import ACTIONS, NODE_READ
 from dashboard.subscription import Subscription
 from dashboard.wording import MINUS
+from scheduler.state.rehearsal_noun import REHEARSALS
 from scheduler.structs.identity import JobKey
 from scheduler.structs.job import JobSubmission
 from tests.builders import SOME_MOMENT, make_job, make_task_group
@@ -15,6 +16,7 @@ from tests.callers import MANAGER
 from tests.dashboard.views.conftest import one_line
 
 PAGE = "/jobs/default/web/"
+MAY = frozenset({*ACTIONS, NODE_READ})
 
 
 @pytest.fixture
@@ -132,9 +134,7 @@ def test_the_form_leads_back_to_a_job_whose_id_no_path_can_hold(browser, registe
 
 
 def test_an_open_page_shows_a_new_version_as_a_fresh_one_does(browser, three, register, store):
-    feed = feed_for(
-        Subscription("versions", "default/web", frozenset({"default"}), frozenset(ACTIONS))
-    )
+    feed = feed_for(Subscription("versions", "default/web", frozenset({"default"}), MAY))
     store.read(feed.load)
     since = store.read(lambda reader: reader.index)
     register(priority=80)
@@ -198,6 +198,66 @@ def test_going_back_that_cannot_be_says_why(browser, three, store, fields, told)
     assert current(store).version == 2
 
 
+def test_what_going_back_would_do_is_rehearsed_and_nothing_is_changed(browser, three, store):
+    page = browser.get(PAGE, tab="versions")
+    assert "What would going back to v1 do?" in page.text
+    fields = {"namespace": "default", "job": "web", "version": "1", "prior": "2"}
+    answer = browser.post("/jobs/revert/", **fields, keep="yes", rehearse="1")
+    assert current(store).version == 2
+    (row,) = store.read(lambda reader: list(reader.list_all(REHEARSALS)))
+    assert answer.headers["Location"] == f"/what-if/{row.id}/"
+    shown = browser.get(f"/what-if/{row.id}/")
+    assert "Take web back to version 1" in shown.text
+    act = shown.context["rehearsal"]["act"]
+    assert act.verb == "Go back to v1"
+    browser.post(act.url, **dict(act.fields))
+    assert (current(store).version, current(store).priority) == (3, 60)
+
+
+OWN = """job "web" {
+  priority = 55
+  group "web" {
+    task "main" {
+      driver = "mock_driver"
+    }
+  }
+}
+"""
+
+
+def test_a_text_of_mine_is_compared_with_the_registered_version_and_planned(browser, three, store):
+    listed = browser.get(PAGE, tab="versions")
+    assert 'id="own-text"' not in listed.text
+    assert "Compare with a text of mine</a>" in listed.text
+    assert 'id="own-text"' in browser.get(PAGE, tab="versions", own="1").text
+    answer = browser.post("/jobs/compare/", namespace="default", job="web", text=OWN)
+    assert answer.status == 200
+    told = answer.context["own_text"].review
+    assert (f"{MINUS} Priority = 70", "+ Priority = 55") == tuple(
+        line.text for line in told.lines if "Priority" in line.text
+    )
+    assert "to the stored job" in answer.text
+    assert OWN.strip().splitlines()[1].strip() in answer.text
+    assert current(store).version == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        pytest.param(
+            OWN.replace('"web" {', '"other" {', 1), "The text is of default/other", id="another"
+        ),
+        pytest.param("", "The job file is empty", id="empty"),
+        pytest.param(OWN.replace("55", "500"), "priority", id="wrong"),
+    ],
+)
+def test_a_text_that_cannot_be_compared_stays_and_says_why(browser, three, text, told):
+    answer = browser.post("/jobs/compare/", namespace="default", job="web", text=text)
+    assert (answer.status, answer.context["own_text"].review) == (400, None)
+    assert told in answer.text
+    assert answer.context["own_text"].text == text
+
+
 def test_a_version_is_called_stable_and_not_stable_again(browser, three, store):
     browser.post("/jobs/stable/", **FIELDS, version="1")
     assert version(store, 1).stable
@@ -246,9 +306,7 @@ def test_an_unknown_tag_is_said_to_be_unknown(browser, three):
 
 
 def test_a_tag_reaches_an_open_page(browser, three, store):
-    feed = feed_for(
-        Subscription("versions", "default/web", frozenset({"default"}), frozenset(ACTIONS))
-    )
+    feed = feed_for(Subscription("versions", "default/web", frozenset({"default"}), MAY))
     store.read(feed.load)
     since = store.read(lambda reader: reader.index)
     browser.post("/jobs/tag/", **FIELDS, version="0", name="good")
