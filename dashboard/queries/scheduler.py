@@ -1,6 +1,6 @@
 """The page of the scheduler: what the leader told last, beside what the record says.
 
-In: a reader, and the leader's news from Redis. Out: the context of `scheduler.html`, in seven
+In: a reader, and the leader's news from Redis. Out: the context of `scheduler.html`, in eight
 reads whatever waits: at most `MAX_PENDING` evaluations are read to be grouped, the rest counted.
 """
 
@@ -32,6 +32,7 @@ from dashboard.viewer import Viewer
 from dashboard.wording import clock_time, span
 from scheduler.state import nouns
 from scheduler.structs.scheduler_settings import NodeRejection, SchedulerSettings
+from scheduler.structs.story import Story, StoryKind, story_id
 
 _SECOND = 1_000_000_000
 #: Evaluations whose steps are looked at for times and plans.
@@ -122,7 +123,16 @@ def scheduler_parts(
         "slowest": max((phase.p95 for phase in phases if not phase.is_long_wait), default=0),
         "pause_told": pause_told(news, open_counts),
         **_settings_told(stored, rejection),
+        "settings_story": _change_of(reader, stored),
     }
+
+
+def _change_of(reader: RecordReader, stored: SchedulerSettings) -> Story | None:
+    """The story of the newest change of the settings; None where none is kept."""
+    if not stored.modify_index:
+        return None
+    changed = story_id(StoryKind.CONFIGURATION.value, stored.modify_index)
+    return next(iter(reader.stories_among({changed})), None)
 
 
 def _settings_told(stored: SchedulerSettings, rejection: NodeRejection) -> dict[str, Any]:

@@ -12,9 +12,11 @@ from scheduler.broker.worker_told import HeldFor, WorkerTold
 from scheduler.leader_stats import LeaderStats
 from scheduler.state.events import WriteKind
 from scheduler.state.found_rows import put_found
+from scheduler.state.story_nouns import STORIES
 from scheduler.structs.counted import CountedTime
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.scheduler_settings import NodeRejection
+from scheduler.structs.story import StoryKind
 from tests.builders import SOME_MOMENT, make_evaluation
 from tests.dashboard.views.conftest import Browser
 from tests.people import account_with
@@ -46,6 +48,32 @@ def test_without_a_leader_the_page_says_so_and_tells_what_the_record_knows(brows
     assert "<strong>No leader answers.</strong>" in text
     assert "1 evaluation, priority 50" in text
     assert "no leader says how many now" in text
+
+
+def test_the_settings_say_who_changed_them_last_and_when(browser, store):
+    def told():
+        text = browser.get("/scheduler/").text
+        return text.partition('id="scheduler-settings"')[2].partition("</section>")[0]
+
+    assert "changed last" not in told()
+    stored = change(browser, store, "memory", value="yes")
+    (story,) = store.read(
+        lambda reader: [
+            each for each in reader.list_all(STORIES) if each.kind is StoryKind.CONFIGURATION
+        ]
+    )
+    head = told().partition("</p>")[0]
+    assert story.actor
+    assert f"by {story.actor}, at index" in " ".join(head.split()).replace(" ,", ",")
+    assert f'href="/stories/{story.id}/">changed last</a>' in head
+    assert f"{stored.modify_index}" in head
+    assert browser.get(f"/stories/{story.id}/").status == 200
+    assert (
+        "change scheduler settings" in browser.get("/audit/", act="change scheduler settings").text
+    )
+    # Of a change whose story is gone, the index is left.
+    store.write("Test", lambda opened: opened.delete(STORIES, story.id), now=SOME_MOMENT)
+    assert "changed last at index" in " ".join(told().split())
 
 
 def test_what_the_leader_told_stands_beside_the_record(store):
