@@ -121,12 +121,7 @@ class LeaderDesk:
         if isinstance(body, DequeueBody):
             return self.leader.dequeue(body.process, body.types, body.limit, moment)
         queued = self.leader.next_plans(body.limit, moment)
-        return tuple(
-            CarriedPlan(
-                plan=self._plans[each.plan.id][1], steps=each.steps, newest_step=each.newest_step
-            )
-            for each in queued
-        )
+        return tuple(CarriedPlan.of(each, self._plans[each.plan.id][1]) for each in queued)
 
     def _send_away(self, body: DequeueBody | NextPlansBody) -> None:
         if isinstance(body, DequeueBody):

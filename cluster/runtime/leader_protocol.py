@@ -22,7 +22,7 @@ from scheduler.messages import (
 from scheduler.state.claims import Claim
 from scheduler.structs.evaluation import LifecycleStep
 from scheduler.structs.plan import Plan
-from scheduler.structs.wire import Wire
+from scheduler.structs.wire import Nanoseconds, Wire
 
 # Keys.
 
@@ -152,6 +152,17 @@ class CarriedPlan(Wire, frozen=True):
     plan: msgspec.Raw
     steps: tuple[LifecycleStep, ...] = ()
     newest_step: LifecycleStep | None = None
+    taken_at: Nanoseconds = 0
+
+    @classmethod
+    def of(cls, queued: QueuedPlan, cargo: msgspec.Raw) -> "CarriedPlan":
+        """All that goes with a plan, and the plan as it came."""
+        return cls(
+            plan=cargo,
+            steps=queued.steps,
+            newest_step=queued.newest_step,
+            taken_at=queued.taken_at,
+        )
 
 
 class PlansDoneBody(msgspec.Struct, frozen=True):

@@ -89,9 +89,10 @@ def test_a_request_and_its_answer_arrive_as_they_were_sent(kind):
 def test_a_plan_that_the_leader_hands_on_unopened_is_the_one_that_was_submitted():
     asked, _ = EXCHANGES[protocol.PLAN]
     taken = protocol.PLAN.read_body(there(protocol.PLAN, asked))
-    carried = protocol.CarriedPlan(plan=taken.cargo, steps=(STEP,))
-    found = protocol.NEXT_PLANS.read_answer(back((carried,)))
-    assert found == (QueuedPlan(plan=WHOLE, steps=(STEP,)),)
+    queued = QueuedPlan(plan=WHOLE, steps=(STEP,), newest_step=STEP, taken_at=9)
+    assert all(getattr(queued, name) for name in QueuedPlan.__struct_fields__)
+    carried = protocol.CarriedPlan.of(queued, taken.cargo)
+    assert protocol.NEXT_PLANS.read_answer(back((carried,))) == (queued,)
 
 
 def test_step_hints_arrive_as_they_were_published():
