@@ -90,6 +90,13 @@ RULINGS = (
         "More is measured here of memory and processors than the recorded agent did.",
     ),
     Ruling(
+        r"nomad (?:job status web|deployment status \w+)",
+        r"out [-+] (?:front true false 2 1 1 [01] 0 <time>|front 0 [0-3] [0-3] 0 [0-4] 0 0"
+        r"|<id> <id> front \d (?:run|stop) (?:pending|running|complete) <age> <age>)",
+        "A rollout or a drain looked at on its way: an allocation had become healthy, had begun or"
+        " had ended a moment earlier or later.",
+    ),
+    Ruling(
         r"nomad (?:alloc )?status .*",
         r"out [-+] (?:Deployment Health = \w+|\$\.DeploymentStatus\..*|Total Restarts = \d|<sizes>"
         r'|Task "main" is "\w+"|<time> (?:Restart Signaled|Main Tasks Dead|Terminated) .*'
