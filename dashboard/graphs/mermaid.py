@@ -78,7 +78,8 @@ def _flowchart(graph: Graph, kept: list[GraphNode], *, says_states: bool) -> str
 
 
 def _comment(text: str) -> str:
-    return "".join(char for char in text if char.isalnum() or char in " -,.")
+    plain = text.replace(";", ",")
+    return "".join(char for char in plain if char.isalnum() or char in " -,.")
 
 
 def _shape(node: GraphNode, *, says_states: bool) -> str:

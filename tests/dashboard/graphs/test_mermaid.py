@@ -1,5 +1,6 @@
 import re
 
+import msgspec
 import pytest
 
 from dashboard.graphs.chain import ChainLayout
@@ -119,6 +120,11 @@ def test_chain_text_is_the_golden_one():
     assert graph_mermaid(chain()) == (
         CHAIN + CLASSES + "class e1 event\nclass e2,e3,e4 status\nclass e5 idleQuasi\n"
     )
+
+
+def test_what_stands_in_a_title_one_after_the_other_stays_apart():
+    two = msgspec.structs.replace(chain(), title="Drain 1 node; Stop shop, rehearsed")
+    assert graph_mermaid(two).splitlines()[1] == "%% Drain 1 node, Stop shop, rehearsed"
 
 
 def test_states_are_said_where_only_the_drawing_tells_them():
