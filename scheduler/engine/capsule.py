@@ -215,13 +215,20 @@ def _decision(name: str, plans: list[Plan], outcome: Outcome) -> Document:
     decision = {
         "Name": name,
         "Plans": [_plan_document(plan) for plan in plans],
-        "Evaluation": final,
-        "CreatedEvals": outcome.created,
-        "ReblockedEvals": (outcome.reblocked,) if outcome.reblocked else (),
+        "Evaluation": _told(final) if final else None,
+        "CreatedEvals": [_told(each) for each in outcome.created],
+        "ReblockedEvals": [_told(outcome.reblocked)] if outcome.reblocked else [],
         "Explanations": outcome.explanations,
     }
     made: Document = msgspec.json.decode(msgspec.json.encode(decision))
     return made
+
+
+def _told(evaluation: Evaluation) -> dict[str, object]:
+    """Without its story: whose part it is, no scheduler decides (evaluations.md 17)."""
+    told: dict[str, object] = msgspec.json.decode(msgspec.json.encode(evaluation))
+    del told["Story"]
+    return told
 
 
 def _plan_document(plan: Plan) -> Document:

@@ -5,6 +5,7 @@ More capsules than are kept here can be judged by naming their folder in BIVOUAC
 
 import json
 import os
+from itertools import chain, islice
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,22 @@ def test_one_capsule_gives_one_decision_byte_for_byte():
     capsule = read_capsule(line["Capsule"])
     first, second = (json.dumps(evaluate_capsule(capsule, MATCHER)) for _ in range(2))
     assert first == second
+
+
+def test_a_decision_says_nothing_of_the_story_that_its_evaluation_names():
+    found = set()
+    files = [VECTORS / "capsules" / f"{name}.jsonl.gz" for name in ("blocked", "service-fresh")]
+    for line in chain.from_iterable(islice(lines_of(path), 40) for path in files):
+        line["Capsule"]["Evaluation"]["Story"] = "of-somebody"
+        decision = decide_capsule(line["Capsule"], MATCHER)
+        evaluations = [
+            decision["Evaluation"],
+            *decision["CreatedEvals"],
+            *decision["ReblockedEvals"],
+        ]
+        assert not [each for each in evaluations if each and "Story" in each]
+        found |= {key for key in ("Evaluation", "CreatedEvals", "ReblockedEvals") if decision[key]}
+    assert found == {"Evaluation", "CreatedEvals", "ReblockedEvals"}
 
 
 @pytest.mark.parametrize(
