@@ -8,14 +8,7 @@ import shutil
 
 import msgspec
 
-from cluster.agent.drivers.driver import (
-    Abilities,
-    Handle,
-    Launch,
-    StartError,
-    healthy,
-    unhealthy,
-)
+from cluster.agent.drivers.driver import Abilities, Handle, Launch, StartError, healthy, unhealthy
 from cluster.agent.drivers.kept_process import KeptProcesses, log_order
 from cluster.agent.drivers.packages import DriverMeans
 from cluster.agent.task_user import find_user, hand_over

@@ -66,6 +66,11 @@ async def test_the_example_runs_the_code_of_a_job(node):
     assert node.read(alloc, "alloc/logs/web.stdout.0").startswith("42 /")
 
 
+def test_the_example_has_a_hundred_lines_at_most():
+    whole = "".join(path.read_text() for path in EXAMPLE.glob("bivouac_python/*.py"))
+    assert len(whole.splitlines()) <= 100
+
+
 async def test_a_wrong_option_of_the_example_is_named(node):
     alloc, of_job = make_work({"cod": "x"}, driver="python")
     node.host.add(alloc, of_job)
