@@ -109,10 +109,13 @@ class KeptProcesses(ABC):
         directory = Path(str(handle.facts["directory"]))
         group = await asyncio.to_thread(self._make_group, launch, spec)
         spec |= {"group": group and group.noted, "network": launch.network.namespace}
-        process = await asyncio.to_thread(_spawn, directory, spec)
-        if process.error and group is not None:
-            await asyncio.to_thread(group.remove)
+        try:
+            process = await asyncio.to_thread(_spawn, directory, spec)
+        except OSError:
+            await _removed(group)
+            raise
         if process.error:
+            await _removed(group)
             raise StartError(process.error, recoverable=process.passes)
         self._watch(handle, directory, process, ended)
 
@@ -138,9 +141,19 @@ class KeptProcesses(ABC):
         directory = Path(str(handle.facts["directory"]))
         process = await asyncio.to_thread(_find, directory)
         if process is None:
+            await asyncio.to_thread(self._remove_unnoted, handle)
             return False
         self._watch(handle, directory, process, ended)
         return True
+
+    def _remove_unnoted(self, handle: Handle) -> None:
+        """The group of a start whose agent died before it could note that it had made one."""
+        alloc_id, task, _ = handle.task_id.split("/", 2)
+        with contextlib.suppress(NoControlGroups):
+            for has_cores in (False, True):
+                group = self._find_groups().group(f"{alloc_id}.{task}", has_cores=has_cores)
+                if any(directory.is_dir() for directory in group.directories):
+                    group.remove()
 
     async def stop(self, handle: Handle, timeout_s: float, signal: str) -> None:
         """The signal to the process, then SIGKILL to everything it started."""
@@ -352,6 +365,11 @@ def _group_in(directory: Path) -> ControlGroup | None:
     with contextlib.suppress(OSError, ValueError):
         return group_of(json.loads((directory / "spec.json").read_bytes()))
     return None
+
+
+async def _removed(group: ControlGroup | None) -> None:
+    if group is not None:
+        await asyncio.to_thread(group.remove)
 
 
 def _remove_group(directory: Path) -> None:

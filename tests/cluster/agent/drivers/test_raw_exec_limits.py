@@ -81,6 +81,27 @@ async def test_processes_beyond_the_limit_are_refused_and_the_group_is_gone_afte
     assert not any(directory.exists() for directory in group.directories)
 
 
+@pytest.mark.parametrize("has_cores", [False, True])
+async def test_a_group_is_gone_whose_agent_died_before_it_noted_it(
+    driver, directories, groups, has_cores
+):
+    handle = driver[0].prepare(limited(directories, "exit 0"))
+    group = groups.group("alloc-1.web", has_cores=has_cores)
+    group.make(GroupLimits(cpu_shares=200))
+    assert await driver[0].recover(handle, lambda _ending: None) is False
+    assert not any(directory.exists() for directory in group.directories)
+
+
+async def test_a_group_is_gone_whose_task_found_no_room_for_its_notes(driver, directories, groups):
+    launch = limited(directories, "exit 0")
+    handle = driver[0].prepare(launch)
+    # As a full disk would, which no test needs.
+    Path(str(handle.facts["directory"])).mkdir(parents=True)
+    with pytest.raises(OSError, match="exists"):
+        await driver[0].start(launch, handle, lambda _ending: None)
+    assert not any(each.exists() for each in groups.group("alloc-1.web").directories)
+
+
 async def test_a_hard_limit_holds_the_processor_back_and_is_counted(driver, directories):
     handle, _ = await run(driver, limited(directories, "while :; do :; done", cpu_hard_limit=True))
     await until(lambda: _throttled(driver[0], handle) > 2, "throttled periods")
