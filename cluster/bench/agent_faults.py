@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster.agent.secret_mounts import unmount_below
+from cluster.bench.agent_acts import acts
 from cluster.bench.agent_rig import SECOND, Rig
 from cluster.bench.scenario import Figures, WrongCount, require
 from cluster.runtime.clock import SystemClock
@@ -205,11 +206,17 @@ def clock(rig: Rig, _scale: float) -> Figures:
 def away(rig: Rig, scale: float) -> Figures:
     """No server for an hour; one task ends meanwhile, and the agent is killed once."""
     length = max(10.0, 3600 * scale)
-    rig.submit("stays", SLEEP, count=3, Disconnect={"LostAfter": 7200 * SECOND})
+    patient = {"LostAfter": 7200 * SECOND}
+    rig.submit("stays", SLEEP, count=3, driver=_best_driver(), Disconnect=patient)
+    if has_network := any(each["Mode"] == "bridge" for each in _networks(rig)):
+        rig.submit(
+            "netted", SLEEP, driver="exec", Disconnect=patient, Networks=[{"Mode": "bridge"}]
+        )
+        rig.running("netted")
     rig.submit("ends", "while [ ! -e $NOMAD_ALLOC_DIR/go ]; do sleep 0.1; done; exit 3")
     (ends,) = rig.running("ends")
     rig.running("stays", 3)
-    before = rig.started("stays")
+    before = rig.started("stays") | rig.started("netted")
     began = _CLOCK.monotonic()
     rig.stack.stop()
     (rig.agent.directory / "alloc" / ends["ID"] / "alloc/go").touch()
@@ -218,17 +225,17 @@ def away(rig: Rig, scale: float) -> Figures:
     rig.agent.start()
     time.sleep(max(0.0, length - (_CLOCK.monotonic() - began)))
     census = rig.agent.census()
-    require("tasks that ran on", sum(census.keepers[each] for each in before), 3)
+    require("tasks that ran on", sum(census.keepers[each] for each in before), len(before))
     rig.stack.start()
     began = _CLOCK.monotonic()
     rig.ready(120)
     back = _CLOCK.monotonic() - began
     rig.running("stays", 3)
     rig.until(lambda: rig.answers(next(iter(before))), "the agent knows its tasks", 120)
-    if rig.started("stays") != before:
+    if rig.started("stays") | rig.started("netted") != before:
         raise WrongCount("a task was started anew")
     rig.check()
-    return {"away_s": length, "back_after_s": back}
+    return {"away_s": length, "back_after_s": back, "with_network": float(has_network)}
 
 
 def many(rig: Rig, scale: float) -> Figures:
@@ -263,7 +270,11 @@ def runaway(rig: Rig, _scale: float) -> Figures:
     rig.check()
     require("corpses below the agent", rig.agent.corpses(), 0)
     rig.until(lambda: not rig.agent.census().corpses, "what ended is buried")
-    longest = max(path.stat().st_size for path in logs.glob("task.stdout.*"))
+    longest = 0
+    for path in logs.glob("task.stdout.*"):
+        # What is written without end is also taken away without end.
+        with contextlib.suppress(FileNotFoundError):
+            longest = max(longest, path.stat().st_size)
     if longest > MIB:
         raise WrongCount(f"a log has {longest} bytes, {MIB} are its limit")
     rig.stop("runaway")
@@ -310,7 +321,14 @@ FAULTS: dict[str, Callable[[Rig, float], Figures]] = {
     "many": many,
     "runaway": runaway,
     "bomb": bomb,
+    "acts": acts,
 }
+
+
+def _networks(rig: Rig) -> list[dict[str, Any]]:
+    """Those that the node offers groups."""
+    told = rig.get(f"/v1/node/{rig.node()['ID']}")["NodeResources"]["Networks"] or []
+    return [dict(each) for each in told]
 
 
 def _best_driver() -> str:

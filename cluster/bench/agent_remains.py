@@ -4,6 +4,7 @@ In: a rig whose jobs may still run. Out: all of them purged and their files coll
 names each process, control group, mount, network, directory that is left (node-agent.md 13).
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,16 @@ from cluster.bench.agent_rig import Rig
 from cluster.bench.scenario import WrongCount
 
 
-def require_nothing_left(rig: Rig, limit_s: float = 60) -> None:
-    """Purge every job, have the node collect, and look what is there. Raises WrongCount."""
-    known: set[str] = set()
+def require_nothing_left(rig: Rig, limit_s: float = 60, seen: Iterable[str] = ()) -> None:
+    """Purge every job, have the node collect, and look what is there. Raises WrongCount.
+
+    `seen`: allocations that the record may have forgotten by now.
+    """
+    known = set(seen)
 
     def is_empty() -> bool:
         known.update(each["ID"] for each in rig.get("/v1/allocations"))
+        rig.agent.know(known)
         rig.purge_all()
         return not remains(rig, known)
 

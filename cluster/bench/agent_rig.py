@@ -6,14 +6,12 @@ tasks that asks neither the agent nor the server.
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -118,11 +116,11 @@ class RealAgent:
     def end_all(self) -> None:
         """As a reboot does: the agent, every task and its control group."""
         self.end()
-        for process in (*self._keepers(), *self._tasks()):
+        for process in (*self.keepers(), *self.tasks()):
             with contextlib.suppress(psutil.Error):
                 process.kill()
         deadline = _CLOCK.monotonic() + 10
-        while self._keepers() and _CLOCK.monotonic() < deadline:
+        while self.keepers() and _CLOCK.monotonic() < deadline:
             time.sleep(_LOOK_S)
         self._remove_groups()
 
@@ -130,7 +128,7 @@ class RealAgent:
         """What runs at this moment; what begins meanwhile may be missing."""
         found = Census(groups=self._groups())
         answered: set[int] = set()
-        for keeper in self._keepers():
+        for keeper in self.keepers():
             alloc_id = self._alloc_of(keeper)
             with contextlib.suppress(psutil.Error):
                 below = keeper.children(recursive=True)
@@ -142,7 +140,7 @@ class RealAgent:
         # What began after the keepers were looked at belongs to one of them as a rule.
         found.orphans = [
             process.pid
-            for process in self._tasks()
+            for process in self.tasks()
             if process.pid not in answered and not self._is_kept(process)
         ]
         return found
@@ -156,19 +154,25 @@ class RealAgent:
     def cost(self) -> tuple[float, float]:
         """CPU seconds until now and MiB, of the agent and what forks for it; not of the forks."""
         used = memory = 0.0
-        agent = psutil.Process(self.pid)
-        servers = [each for each in agent.children() if _FORKED in each.cmdline()]
-        for process in (agent, *servers):
+        for process in (psutil.Process(self.pid), *self.fork_servers()):
             times = process.cpu_times()
             used += times.user + times.system
             memory += process.memory_full_info().pss / _MIB
         return used, memory
 
+    def fork_servers(self) -> list[psutil.Process]:
+        """What forks the processes beside tasks."""
+        with contextlib.suppress(psutil.Error):
+            below = psutil.Process(self.pid).children()
+            return [each for each in below if _FORKED in each.cmdline()]
+        return []
+
     def keepers_mb(self) -> float:
         """MiB of all processes beside tasks."""
-        return sum(each.memory_full_info().pss / _MIB for each in self._keepers())
+        return sum(each.memory_full_info().pss / _MIB for each in self.keepers())
 
-    def _keepers(self) -> list[psutil.Process]:
+    def keepers(self) -> list[psutil.Process]:
+        """The processes beside tasks."""
         here = str(self.directory)
         found = {}
         for process in psutil.process_iter(["cmdline", "ppid"]):
@@ -190,7 +194,7 @@ class RealAgent:
         except psutil.NoSuchProcess:
             return True
 
-    def _tasks(self) -> list[psutil.Process]:
+    def tasks(self) -> list[psutil.Process]:
         """Every process with the environment of a task of this agent."""
         here, known = str(self.directory), self._known()
         found = []
@@ -201,6 +205,10 @@ class RealAgent:
                 if is_ours or given.get("NOMAD_ALLOC_ID", "-") in known:
                     found.append(process)
         return found
+
+    def know(self, alloc_ids: Iterable[str]) -> None:
+        """Count what is left of these as its own, whatever became of their files."""
+        self._seen.update(alloc_ids)
 
     def _known(self) -> set[str]:
         """Its allocations, those among them whose files are gone since they were looked at."""
@@ -247,7 +255,8 @@ class Rig:
         for job in self.get("/v1/jobs"):
             self._client.delete(f"/v1/job/{job['ID']}", params={"purge": "true"})
         self._client.put("/v1/system/gc")
-        self._client.get("/v1/client/gc", params={"node_id": self.node()["ID"]})
+        if node := self.node():
+            self._client.get("/v1/client/gc", params={"node_id": node["ID"]})
 
     def get(self, path: str) -> Any:
         """What the server says. Raises httpx.HTTPError."""
@@ -351,37 +360,15 @@ class Rig:
             wanted = Counter(
                 each["ID"]
                 for each in self.get("/v1/allocations")
-                if each["ClientStatus"] == "running" and each["DesiredStatus"] == "run"
+                if each["ClientStatus"] == "running"
+                and each["DesiredStatus"] == "run"
+                and each["NodeName"] == self.agent.name
             )
             census = self.agent.census()
             groups = {name.partition(".")[0] for name in census.groups}
             return census.keepers == wanted and not census.orphans and groups <= set(wanted)
 
         self.until(agrees, "what runs is what is wanted, once each", 30)
-
-
-@contextlib.contextmanager
-def rig(
-    environment: dict[str, str],
-    name: str,
-    *,
-    beside: Callable[[int], AbstractContextManager[None]] = lambda _port: nullcontext(),
-    **agent: Any,
-) -> Iterator[Rig]:
-    """A stack with one ready agent; nothing is left of it.
-
-    `beside` is entered with the port of the stack, `agent` are words of RealAgent.
-    """
-    with Stack(environment=environment) as stack, beside(stack.port):
-        real = RealAgent(stack, name, **agent)
-        made = Rig(stack, real)
-        real.start()
-        try:
-            made.ready()
-            yield made
-        finally:
-            made.close()
-            shutil.rmtree(real.directory, ignore_errors=True)
 
 
 def _corpses(processes: list[psutil.Process]) -> int:

@@ -6,10 +6,12 @@ the error stream. Raises WrongCount where a task was lost, doubled or left behin
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,9 @@ from django.conf import settings
 
 from cluster.bench.agent_faults import FAULTS, Skipped
 from cluster.bench.agent_remains import require_nothing_left
-from cluster.bench.agent_rig import Rig, rig
+from cluster.bench.agent_rig import RealAgent, Rig
 from cluster.bench.scenario import Figures, Options, WrongCount
+from cluster.bench.stack import Stack
 
 #: Short, so that a silent node is missed soon.
 SILENCE = {"BIVOUAC_MIN_HEARTBEAT_TTL": "1", "BIVOUAC_HEARTBEAT_GRACE": "4"}
@@ -61,7 +64,31 @@ def surroundings(name: str) -> Iterator[Rig]:
         if name == "partition":
             stack.enter_context(_network())
             wanted |= {"prefix": _INSIDE, "beside": _relays}
-        yield stack.enter_context(rig(environment, f"chaos-{name}", **wanted))
+        yield stack.enter_context(_rig(environment, f"chaos-{name}", **wanted))
+
+
+@contextlib.contextmanager
+def _rig(
+    environment: dict[str, str],
+    name: str,
+    *,
+    beside: Callable[[int], AbstractContextManager[None]] = lambda _port: nullcontext(),
+    **agent: Any,
+) -> Iterator[Rig]:
+    """A stack with one ready agent; nothing is left of it.
+
+    `beside` is entered with the port of the stack, `agent` are words of RealAgent.
+    """
+    with Stack(environment=environment) as stack, beside(stack.port):
+        real = RealAgent(stack, name, **agent)
+        made = Rig(stack, real)
+        real.start()
+        try:
+            made.ready()
+            yield made
+        finally:
+            made.close()
+            shutil.rmtree(real.directory, ignore_errors=True)
 
 
 @contextlib.contextmanager

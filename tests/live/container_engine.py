@@ -66,7 +66,8 @@ def real_engine(place: Path):
     socket = place / "engine.sock"
     log = (place / "engine.log").open("w")
     process = subprocess.Popen(
-        _command(place, socket), stdout=log, stderr=log, start_new_session=True,
+        # conmon notes where it stands that memory ran out: a file `oom`.
+        _command(place, socket), cwd=place, stdout=log, stderr=log, start_new_session=True,
         env={**os.environ, "CONTAINERS_CONF": str(place / "containers.conf")},
     )  # fmt: skip
     try:
