@@ -137,6 +137,7 @@ _CHAIN_PANELS = (
     _panel("chain-sentence", "_chain_sentence.html", chain.chain_panel, *_TOLD),
     _panel("chain-rows", "_chain_rows.html", chain.chain_panel, *_TOLD),
     _panel("chain-facts", "_chain_facts.html", chain.chain_panel, *_TOLD),
+    _panel("chain-chosen", "_chain_chosen.html", chain.chain_panel, *_TOLD),
 )
 
 #: A story is told from one look at it: its feed renders all of these at once.

@@ -17,6 +17,7 @@ from dashboard.graphs.chain_tree import chain_tree
 from dashboard.graphs.mermaid import graph_mermaid
 from dashboard.outcomes import short_outcome
 from dashboard.queries.progress import took
+from dashboard.queries.story_chosen import chosen_of_chain
 from dashboard.queries.timeline import timeline_context
 from dashboard.subscription import Subscription
 from dashboard.viewer import Absent, Viewer, crumbs
@@ -134,6 +135,7 @@ def _told(reader: RecordReader, chain: Chain, layout: ChainLayout, eval_id: str)
     newest = reader.newest_steps_of([item.id for item in shown])
     rows = [_row(item, layout.members[item.id], eval_id, newest.get(item.id)) for item in shown]
     return {
+        "chosen": chosen_of_chain(reader, chain, layout.members.get(eval_id)),
         "start": chain.evaluations.get(eval_id) or chain.stubs.get(eval_id),
         "rows": rows,
         "hidden": max(len(everyone) - MAX_ROWS, 0),

@@ -12,6 +12,8 @@ from django.utils.translation import gettext
 
 from cluster.store.evaluation_face import EvaluationFace
 from cluster.store.ports import RecordReader
+from dashboard.chains import Chain
+from dashboard.graphs.chain_places import ChainMember
 from dashboard.graphs.explanation import nodes_named
 from dashboard.graphs.story_lanes import lane_anchor
 from dashboard.outcomes import OutcomeSentence, outcome_of
@@ -127,6 +129,43 @@ def _chosen(
     )
 
 
+def chosen_of_chain(
+    reader: RecordReader, chain: Chain, member: ChainMember | None
+) -> ChosenEvaluation | None:
+    """The evaluation that the page of a chain is about; None where only its stub is left.
+
+    Whoever looks at the chain is told the same, so no node is named.
+    """
+    evaluation = chain.evaluations.get(member.id) if member is not None else None
+    if member is None or evaluation is None:
+        return None
+    is_failed = bool(evaluation.failed_task_groups)
+    kept = kept_for(reader, evaluation, has_placed=False) if is_failed else KeptExplanations()
+    made_by = member.previous_eval or member.cause_eval
+    parent = chain.evaluations.get(member.previous_eval)
+    is_blocked = evaluation.status is EvalStatus.BLOCKED
+    return ChosenEvaluation(
+        evaluation=evaluation,
+        state=member.state,
+        trigger=trigger_told(evaluation.triggered_by),
+        lane="",
+        lane_anchor="",
+        wants=_wants(evaluation, kept),
+        made_by=made_by,
+        made_by_url=f"/chains/{made_by}/"
+        if made_by in chain.evaluations
+        else f"/evaluations/{made_by}/",
+        link=_link(member.id, member.previous_eval, parent),
+        waited=0,
+        heading=_heading(evaluation, is_past=False),
+        why=_why_it_waits(reader, evaluation, kept, sees_nodes=False)
+        if is_blocked
+        else outcome_of(evaluation),
+        is_explained=is_failed,
+        may_ask=False,
+    )
+
+
 def _body(reader: RecordReader, whole: Whole, face: EvaluationFace) -> Evaluation | None:
     known = whole.gathered.evaluations.get(face.id)
     if known is not None:
@@ -206,9 +245,15 @@ def _why(
             strong=gettext("It waited for room."),
             rest=gettext("What the nodes lacked then is not known any more."),
         )
+    return _why_it_waits(reader, evaluation, kept, sees_nodes=NODE_READ in may)
+
+
+def _why_it_waits(
+    reader: RecordReader, evaluation: Evaluation, kept: KeptExplanations, *, sees_nodes: bool
+) -> OutcomeSentence:
     waits = sum(1 + metric.coalesced_failures for metric in evaluation.failed_task_groups.values())
     group = next((name for name in evaluation.failed_task_groups if name in kept.groups), "")
-    if group and NODE_READ in may:
+    if group and sees_nodes:
         found = kept.groups[group]
         named = nodes_named(found)
         reader.preload(nodes=named)

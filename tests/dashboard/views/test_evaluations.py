@@ -325,7 +325,17 @@ def test_a_tidied_chain_is_a_graph_of_its_own(store, browser, chain):
     assert drawing.graph == DrawnGraph(answer.context["graph"]).whole()
 
 
-DRAWN = ("chain-sentence", "chain-rows", "chain-facts", "graph", "tree")
+DRAWN = ("chain-sentence", "chain-rows", "chain-facts", "chain-chosen", "graph", "tree")
+
+
+def test_a_chain_says_beside_its_drawing_why_what_it_is_about_waits(browser, chain):
+    page = words(browser.get(f"/chains/{WAITS}/"))
+    assert f"Selected: {WAITS[:8]}" in page
+    assert "Why it waits" in page
+    assert "Memory is exhausted on 7 nodes and 2 nodes are filtered" in page
+    assert f'href="/explain/{WAITS}/#unblock"' in page
+    assert "What it did" in words(browser.get(f"/chains/{FIRST}/"))
+    assert "Selected:" not in words(browser.get(f"/chains/{WAITS}/?view=timeline"))
 
 
 @pytest.mark.parametrize(
