@@ -46,9 +46,9 @@ def losses_context(reader: RecordReader, whole: Whole) -> dict[str, Any]:
     loss = loss_of(rows, places, wanting, past.index if past is not None else None)
     return {
         "loss": loss,
-        "outcome": _outcome(loss, whole),
+        "outcome": _outcome(loss, whole, is_cut=rows.is_cut),
         "loss_is_cut": rows.is_cut,
-        "loss_told": _told(loss, whole),
+        "loss_told": _told(loss, whole, is_cut=rows.is_cut),
         "loss_jobs": loss.jobs[:MOST],
         "loss_more_jobs": max(len(loss.jobs) - MOST, 0),
         "loss_places": loss.places[:MOST],
@@ -57,7 +57,7 @@ def losses_context(reader: RecordReader, whole: Whole) -> dict[str, Any]:
     }
 
 
-def _outcome(loss: Loss, whole: Whole) -> OutcomeSentence:
+def _outcome(loss: Loss, whole: Whole, *, is_cut: bool) -> OutcomeSentence:
     """What of the lost allocations has a place; the rest is told as of any other story.
 
     How long that took is said once: until the last had its place, not until all had ended.
@@ -66,28 +66,33 @@ def _outcome(loss: Loss, whole: Whole) -> OutcomeSentence:
     if not sums.wanted:
         return outcome_of(whole.facts)
     told = outcome_of(replace(whole.facts, ended=0))
-    strong = ngettext(
-        "{replaced} of {count} lost allocation has a new place.",
-        "{replaced} of {count} lost allocations have a new place.",
-        sums.wanted,
+    strong = (
+        gettext("{replaced} of the {count} oldest lost allocations have a new place.")
+        if is_cut
+        else ngettext(
+            "{replaced} of {count} lost allocation has a new place.",
+            "{replaced} of {count} lost allocations have a new place.",
+            sums.wanted,
+        )
     ).format(replaced=number(sums.replaced), count=number(sums.wanted))
     waits = ngettext("{count} does not, yet.", "{count} do not, yet.", sums.missing).format(
         count=number(sums.missing)
     )
     took = _took(loss, whole)
-    last = [gettext("The last had it after {time}.").format(time=took)] if took else []
+    is_told = took and not is_cut
+    last = [gettext("The last had it after {time}.").format(time=took)] if is_told else []
     rest = [*([waits] if sums.missing else last), told.rest]
     return OutcomeSentence(strong=strong, rest=" ".join(filter(None, rest)))
 
 
-def _told(loss: Loss, whole: Whole) -> dict[str, str]:
+def _told(loss: Loss, whole: Whole, *, is_cut: bool) -> dict[str, str]:
     """The small line under each sum."""
     sums, story = loss.sums, whole.story
     nodes = count_of(
         max(story.node_count, len(story.node_ids)), "on {count} node", "on {count} nodes"
     )
     return {
-        "lost": _and_none(nodes, sums),
+        "lost": _and_none(nodes, sums, is_cut=is_cut),
         "replaced": gettext("of {wanted} that need a new place").format(
             wanted=number(sums.wanted)
         ),
@@ -102,8 +107,10 @@ def _took(loss: Loss, whole: Whole) -> str:
     return span(lasted) if lasted > 0 else ""
 
 
-def _and_none(nodes: str, sums: LossSums) -> str:
+def _and_none(nodes: str, sums: LossSums, *, is_cut: bool) -> str:
     parts = [nodes]
+    if is_cut:
+        parts.append(gettext("more than these: the oldest are counted"))
     if sums.need_none:
         parts.append(
             count_of(sums.need_none, "{count} needs no new place", "{count} need no new place")

@@ -65,6 +65,11 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
         return len(self.faces) <= ALL_READ
 
     @property
+    def can_be_summed_up(self) -> bool:
+        """What its plans did is known of each evaluation, not of a few alone."""
+        return self.is_whole or len(self.evaluations) >= len(self.faces)
+
+    @property
     def collected(self) -> int:
         """How many are left as stubs only."""
         return sum(face.is_stub for face in self.faces)
@@ -92,7 +97,8 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
                 trigger=_made_by(evaluation, told.cause_text),
                 cause_text=told.cause_text or _ON_THE_ARROW.get(evaluation.triggered_by, ""),
                 outcome=outcome_words(evaluation, told.outcome),
-                work=_work(evaluation),
+                # Of a large story few are read: what these did is not what all did.
+                work=_work(evaluation) if self.can_be_summed_up else {},
             )
         return msgspec.structs.replace(told, created_at=face.create_index)
 

@@ -24,6 +24,7 @@ from scheduler.state.writes.nodes import write_node
 from scheduler.structs.alloc_metric import AllocMetric
 from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
 from scheduler.structs.evaluation import EvalStatus, LifecycleStep, Step
+from scheduler.structs.plan_annotations import DesiredUpdates, PlanAnnotations
 from scheduler.structs.story import Story, StoryKind, StoryNode, story_id
 from tests.builders import SECOND, SOME_MOMENT, make_evaluation, make_node
 from tests.dashboard.views.conftest import Browser
@@ -383,6 +384,7 @@ def test_a_node_is_asked_for_by_its_name_or_id(told, store, browser):
 def test_a_large_story_is_told_from_its_columns_and_unfolds(told, store, browser):
     loss = Story(id="d" * 8 + "-loss", kind=StoryKind.LOSS, create_time=SOME_MOMENT)
     count = ALL_READ + 20
+    placed = PlanAnnotations(desired_updates={"web": DesiredUpdates(place=2)})
 
     def work(change):
         change.put(STORIES, loss)
@@ -396,6 +398,7 @@ def test_a_large_story_is_told_from_its_columns_and_unfolds(told, store, browser
                     loss,
                     job_id=f"job-{number % 7}",
                     status=EvalStatus.BLOCKED if waits else EvalStatus.COMPLETE,
+                    plan_annotations=placed,
                 ),
             )
 
@@ -405,6 +408,9 @@ def test_a_large_story_is_told_from_its_columns_and_unfolds(told, store, browser
     nodes = answer.context["graph"].nodes
     assert answer.context["facts"].evaluations == count
     assert len(nodes) <= 60
+    # What the few did that are read is not told of all.
+    assert not any("placed" in lane.name for lane in answer.context["graph"].lanes)
+    assert not any("placed" in row.row.told for row in answer.context["lanes"])
     assert make_evaluation(300).id in {node.key for node in nodes}
     fold = next(node for node in nodes if node.is_folded)
     opened = browser.get(address + fold.href).context["graph"].nodes
