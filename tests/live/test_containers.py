@@ -1,7 +1,9 @@
 """Tasks as containers of a real engine, from a submitted job to the bytes on the wire."""
 
 import asyncio
+import json
 import os
+import platform
 import re
 import signal
 from pathlib import Path
@@ -38,7 +40,30 @@ CONFIG = f"""
 client {{
   bridge_network_name   = "{NETWORK.bridge_name}"
   bridge_network_subnet = "{NETWORK.bridge_subnet}"
+
+  host_volume "programs" {{
+    path      = "/usr"
+    read_only = true
+  }}
+  host_volume "kept" {{
+    path = "KEPT"
+  }}
 }}
+"""
+#: The image has no program that speaks to a socket; the host's comes with its libraries.
+ASK = """
+ls -l $NOMAD_SECRETS_DIR; cat $NOMAD_SECRETS_DIR/nomad_token; echo
+cat $NOMAD_SECRETS_DIR/nomad_further.jwt; echo; echo "$NOMAD_TOKEN"
+cd $NOMAD_SECRETS_DIR
+for loader in /programs/lib/LIBRARIES/ld-linux*.so.?; do :; done
+ask() {
+  $loader --library-path /programs/lib/LIBRARIES /programs/bin/curl -sS -w ' %{http_code}\n' \
+    --unix-socket api.sock "$@"
+}
+ask -H "Authorization: Bearer $NOMAD_TOKEN" http://localhost/v1/var/nomad/jobs/asks-inside
+ask http://localhost/v1/jobs
+echo kept >/kept/file && echo ended
+exec sleep 3600
 """
 
 
@@ -55,7 +80,8 @@ def world(engine):
         world = World(stack)
         agent = AgentProcess(stack, "first")
         config = stack.data_dir / "first.hcl"
-        config.write_text(CONFIG)
+        (kept := stack.data_dir / "kept").mkdir()
+        config.write_text(CONFIG.replace("KEPT", str(kept)))
         agent.environment |= {"BIVOUAC_DOCKER_SOCKET": str(engine), "BIVOUAC_CONFIG": str(config)}
         agent.start()
         world.agent = agent
@@ -167,6 +193,51 @@ def test_a_container_has_the_processor_address_and_runtime_it_asks_for(world):
     assert "Cpus_allowed_list:\t0\n" in told
     assert told.endswith(f"{address}\n")
     world.purge("asks")
+
+
+@pytest.mark.skipif(not Path("/usr/bin/curl").exists(), reason="no curl on this machine")
+def test_a_container_has_its_identities_and_asks_the_cluster_by_the_socket_it_is_shown(world):
+    path = "nomad/jobs/asks-inside"
+    made = world.api.put(f"/v1/var/{path}", json={"Path": path, "Items": {"title": "its own"}})
+    assert made.is_success, made.text
+    libraries = f"{platform.machine()}-linux-gnu"
+    asked = container_job(
+        "asks-inside",
+        ASK.replace("LIBRARIES", libraries),
+        Identity={"Env": True, "File": True},
+        Identities=[
+            {"Name": "further", "File": True, "Audience": ["somebody"], "TTL": 3600 * 10**9}
+        ],
+        VolumeMounts=[
+            {"Volume": "programs", "Destination": "/programs", "ReadOnly": True},
+            # Read by kernels that have labels; the engine takes it everywhere.
+            {"Volume": "kept", "Destination": "/kept", "SELinuxLabel": "Z"},
+        ],
+    )
+    asked["TaskGroups"][0]["Volumes"] = {
+        name: {"Name": name, "Type": "host", "Source": name, "ReadOnly": name == "programs"}
+        for name in ("programs", "kept")
+    }
+    world.register(asked)
+    (alloc,) = world.running("asks-inside", 1)
+    said = until(
+        lambda: (text := world.output(alloc["ID"])).endswith("ended\n") and text,
+        "its answers",
+        instead=lambda: world.output(alloc["ID"]) + world.state("asks-inside"),
+    )
+    *listed, token, further, same, own, nobody, _ = said.splitlines()
+    assert token == same
+    assert (token.count("."), further.count(".")) == (2, 2)
+    assert further != token
+    rights = {line.split()[-1]: line[:10] for line in listed if "nomad_" in line}
+    # Nobody of the host comes near: the task's directory is closed.
+    assert rights == {"nomad_token": "-rw-r--r--", "nomad_further.jwt": "-rw-r--r--"}
+    body, _, status = own.rpartition(" ")
+    assert (json.loads(body)["Items"], status) == ({"title": "its own"}, "200")
+    assert nobody.endswith(" 401")
+    assert (world.stack.data_dir / "kept/file").read_text() == "kept\n"
+    world.purge("asks-inside")
+    world.api.delete(f"/v1/var/{path}")
 
 
 def test_an_image_that_is_nowhere_fails_the_task_and_says_so(world):
