@@ -123,7 +123,7 @@ RULINGS = (
         "The recording lists evaluations of what had been played before its first line.",
     ),
     Ruling(
-        r"nomad job history -full web",
+        r"nomad job history -(?:full|p) web",
         r'out [-+] (?:Stable = \w+|"Stable": \w+,|"command": "/bin/sh",|\])',
         "Which versions had become stable by then is of the moment.",
     ),
