@@ -6,10 +6,16 @@ In: frames. Out: one text per count, only when one of them has changed.
 from cluster.store.ports import RecordReader
 from dashboard.feeds.feed import NO_PARTS, Feed, Parts
 from dashboard.feeds.pieces import Facts, Piece
-from dashboard.queries.navigation import nav_fact, nav_texts
+from dashboard.queries.navigation import (
+    nav_fact,
+    nav_texts,
+    rollouts_to_promote,
+    waits_for_a_person,
+)
 from dashboard.rights import NODE_READ
 from dashboard.subscription import Subscription
 from scheduler.state.events import StateEvent, Topic
+from scheduler.structs.deployment import Deployment
 from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.node import LOST, Node
@@ -25,16 +31,19 @@ class NavigationFeed(Feed):
         super().__init__(subscription, parts)
         self._jobs: set[JobKey] = set()
         self._blocked: set[str] = set()
+        #: The rollouts that wait for a person.
+        self._to_promote: set[str] = set()
         #: Each node: whether it drains, and whether it is lost.
         self._nodes: dict[str, tuple[bool, bool]] = {}
         self._sees_nodes = NODE_READ in subscription.may
         self._told: dict[str, str] = {}
 
     def load(self, reader: RecordReader) -> None:
-        """Read what is counted: ids only."""
+        """Read what is counted: ids, and the rollouts with canaries."""
         namespaces = self.subscription.namespaces
         self._jobs = reader.job_keys(namespaces)
         self._blocked = reader.blocked_ids(namespaces)
+        self._to_promote = {each.id for each in rollouts_to_promote(reader, namespaces)}
         if self._sees_nodes:
             self._nodes = {
                 face.id: (face.is_draining, face.status in LOST) for face in reader.node_faces()
@@ -50,6 +59,9 @@ class NavigationFeed(Feed):
         elif isinstance(value, Evaluation):
             waits = value.status is EvalStatus.BLOCKED and not event.deleted
             (self._blocked.add if waits else self._blocked.discard)(event.key)
+        elif isinstance(value, Deployment):
+            waits = not event.deleted and waits_for_a_person(value)
+            (self._to_promote.add if waits else self._to_promote.discard)(event.key)
         elif event.topic is Topic.NODE and self._sees_nodes:
             self._nodes.pop(event.key, None)
             if isinstance(value, Node) and not event.deleted:
@@ -71,6 +83,7 @@ class NavigationFeed(Feed):
         return nav_texts(
             jobs=len(self._jobs),
             blocked=len(self._blocked),
+            to_promote=len(self._to_promote),
             nodes=len(self._nodes) if self._sees_nodes else None,
             draining=sum(drains for drains, _ in self._nodes.values()),
             lost=sum(is_lost for _, is_lost in self._nodes.values()),

@@ -115,6 +115,12 @@ def waits_for_promotion(deployment: Deployment) -> bool:
     )
 
 
+#: Their index by status, and by whether there are canaries that nobody promoted.
+CANARIES: tuple[Callable[[Deployment], tuple[str, bool]], tuple[str, ...]] = (
+    lambda deployment: (deployment.status.value, waits_for_promotion(deployment)),
+    ("status", "waits_for_promotion"),
+)
+
 #: Of evaluations, and of what is left of collected ones.
 EVALUATION_COLUMNS: dict[str, Callable[[Evaluation], object]] = {
     "namespace": lambda evaluation: evaluation.namespace,

@@ -232,7 +232,7 @@ DEPLOYMENTS: Noun[str, Deployment] = Noun(
         "story_id": lambda deployment: deployment.story_id,
     },
     instants={"created_at": attrgetter("create_time"), "modified_at": attrgetter("modify_time")},
-    indexes={"job": Index(lambda deployment: deployment.job_key, _OF_JOB)},
+    indexes={"job": Index(attrgetter("job_key"), _OF_JOB), "canaries": Index(*columns.CANARIES)},
     creation=_CREATION,
     namespace=lambda deployment: deployment.namespace,
     table_index="deployments",

@@ -198,6 +198,9 @@ class Teller:
         texts = navigation(self.record, None, sees_nodes=True)
         assert texts["Jobs"]["text"] == str(len(list(self.record.jobs())))
         lost = sum(node.status in LOST for node in self.record.nodes())
+        waiting = sum(map(_waits, self.deployments()))
+        told = f"{waiting} {'waits' if waiting == 1 else 'wait'}" if waiting else ""
+        assert texts["Deployments"]["text"] == told
         assert texts["Nodes lost"]["text"] == (f"{lost} lost" if lost else "")
 
     def agree_with_needs(self, overview: Overview, sentence: str) -> None:

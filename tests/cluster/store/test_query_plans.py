@@ -8,7 +8,7 @@ from django.db import connections
 
 from cluster.store.ports import Listing, StoryFilter
 from scheduler.state import nouns
-from scheduler.state.nouns import JOBS
+from scheduler.state.nouns import DEPLOYMENTS, JOBS
 from scheduler.state.periodic_noun import PERIODIC_LAUNCHES
 from scheduler.state.scaling_nouns import SCALING_EVENTS, SCALING_POLICIES
 from scheduler.state.story_nouns import STORY_NODES
@@ -75,6 +75,10 @@ def statements_of(connection):
         pytest.param(lambda reader: reader.story_faces("a"), id="faces-of-story"),
         pytest.param(
             lambda reader: reader.deployments_of_stories(["a", "b"]), id="rollouts-of-stories"
+        ),
+        pytest.param(
+            lambda reader: reader.list_by(DEPLOYMENTS, "canaries", ("running", True)),
+            id="rollouts-to-promote",
         ),
         pytest.param(lambda reader: reader.stories(ENDED, 9), id="stories-that-ended"),
         pytest.param(lambda reader: reader.stories(OF_NODE, 9), id="stories-of-a-node"),

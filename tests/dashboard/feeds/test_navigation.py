@@ -9,8 +9,10 @@ from dashboard.feeds.pieces import Facts
 from dashboard.queries.navigation import nav_fact, navigation
 from dashboard.subscription import Subscription
 from scheduler.state.events import WriteKind
+from scheduler.state.found_rows import put_found
 from scheduler.state.writes.jobs import write_job
 from scheduler.state.writes.nodes import write_node
+from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
 from scheduler.structs.evaluation import EvalStatus, Evaluation
 from scheduler.structs.identity import JobKey
 from scheduler.structs.node import DrainStrategy, NodeStatus
@@ -54,10 +56,11 @@ def follow(sqlite_store):
     return follow
 
 
-def counts(jobs="0", evaluations="", nodes="0", drains="", lost=""):
+def counts(jobs="0", evaluations="", nodes="0", drains="", lost="", deployments=""):
     return {
         "nav-jobs": jobs,
         "nav-evaluations": evaluations,
+        "nav-deployments": deployments,
         "nav-nodes": nodes,
         "nav-nodes-lost": lost,
         "nav-drains": drains,
@@ -114,6 +117,35 @@ def test_an_evaluation_counts_while_it_is_blocked(write, follow):
     assert told() == [counts(evaluations="1 blocked")]
     over = Evaluation(id="e", job_id="web", status=EvalStatus.COMPLETE)
     write(lambda change: change.put_evaluation(over))
+    assert told() == [counts()]
+
+
+def test_a_rollout_counts_while_a_person_must_promote_it(sqlite_store, write, follow):
+    told = follow()
+    canary = GroupRollout(desired_canaries=1, placed_canaries=("a",), desired_total=2)
+
+    def rollout(state, **fields):
+        return Deployment(
+            id="d", namespace="default", job_id="web", task_groups={"web": state}, **fields
+        )
+
+    write(lambda change: put_found(change, rollout(canary)))
+    assert told() == []
+    healthy = replace(canary, healthy_allocs=1)
+    write(lambda change: put_found(change, rollout(replace(healthy, auto_promote=True))))
+    assert told() == []
+    write(lambda change: put_found(change, rollout(healthy)))
+    assert told() == [counts(deployments="1 waits")]
+    page = sqlite_store.read(lambda reader: navigation(reader, None, sees_nodes=True))
+    assert page["Deployments"] == {"text": "1 waits", "tone": "canary", "fact": "nav-deployments"}
+    hidden = frozenset({"team"})
+    elsewhere = sqlite_store.read(lambda reader: navigation(reader, hidden, sees_nodes=True))
+    assert elsewhere["Deployments"]["text"] == ""
+    write(lambda change: put_found(change, rollout(replace(healthy, promoted=True))))
+    assert told() == [counts()]
+    write(lambda change: put_found(change, rollout(healthy)))
+    assert told() == [counts(deployments="1 waits")]
+    write(lambda change: put_found(change, rollout(healthy, status=DeploymentStatus.CANCELLED)))
     assert told() == [counts()]
 
 
