@@ -145,8 +145,17 @@ def outcome_of(facts: StoryFacts) -> OutcomeSentence:
     if facts.crash is not None and facts.crash.failed:
         return _crashed(facts.crash)
     if not facts.evaluations:
-        return OutcomeSentence(strong=gettext("No evaluation was needed."))
+        return OutcomeSentence(strong=_without_evaluations(facts))
     return OutcomeSentence(strong=f"{_strong(facts)}.", rest=_rest(facts))
+
+
+def _without_evaluations(facts: StoryFacts) -> str:
+    if not facts.is_open:
+        return gettext("No evaluation was needed.")
+    if facts.left:
+        left = count_of(facts.left, "{count} is still to move", "{count} are still to move")
+        return f"{_capital(left)}."
+    return gettext("No evaluation has been needed yet.")
 
 
 def short_outcome(facts: StoryFacts) -> OutcomeSentence:

@@ -103,6 +103,11 @@ def test_a_rollout_is_told_by_its_version_and_what_keeps_it():
 
 def test_a_story_that_needed_nothing_says_so():
     assert outcome_of(StoryFacts()).strong == "No evaluation was needed."
+    # A drain has begun, and what it moves waits for its turn.
+    begun = StoryFacts(draining=1)
+    assert outcome_of(begun).strong == "No evaluation has been needed yet."
+    begun = StoryFacts(draining=1, left=3)
+    assert outcome_of(begun).strong == "3 are still to move."
     assert outcome_of(StoryFacts(evaluations=1, is_read=True)).strong == "Nothing had to change."
     assert outcome_of(StoryFacts(evaluations=1)).strong == "Its evaluation has ended."
     three = StoryFacts(evaluations=3)
