@@ -324,6 +324,7 @@ class MemoryRecord(MemoryStateStore, RecordReader):
         ]
         if not any(link.kind == "loss" for link in links):
             return StoryLosses((), (), is_cut=False)
+        lost = [self._with_namesake(each, story.create_index) for each in lost]
         found = (self.allocation(each.next_id) for each in lost if each.next_id)
         placed = [
             ReplacedAlloc(alloc.id, alloc.create_index, alloc.create_time)
@@ -331,6 +332,16 @@ class MemoryRecord(MemoryStateStore, RecordReader):
             if alloc is not None
         ]
         return StoryLosses(tuple(sorted(lost)), tuple(sorted(placed)), is_cut=False)
+
+    def _with_namesake(self, lost, since):
+        if lost.next_id or lost.job_type in ("system", "sysbatch"):
+            return lost
+        later = [
+            (alloc.create_index, alloc.id)
+            for alloc in self.allocations_by_job(JobKey(lost.namespace, lost.job_id))
+            if alloc.name == lost.name and alloc.create_index > since
+        ]
+        return lost._replace(next_id=min(later)[1]) if later else lost
 
     def story_figures(self, story_ids, namespaces=None):
         found = {}

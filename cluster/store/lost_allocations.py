@@ -34,7 +34,7 @@ class LostAlloc(NamedTuple):
     name: str
     node_id: str
     job_type: str
-    #: The one that took its place; empty while none has.
+    #: The one that took its place, by what it says or by its name; empty while none has.
     next_id: str
     #: Its node may still come back with it.
     is_unknown: bool

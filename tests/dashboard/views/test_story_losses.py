@@ -57,3 +57,20 @@ def test_a_loss_that_is_read_in_part_says_so_in_its_sentence(store, browser, mon
     page = browser.get(f"/stories/{LOSS.id}/").text
     assert "<strong>1 of the 1 oldest lost allocations have a new place.</strong>" in page
     assert "more than these: the oldest are counted" in page
+
+
+def test_one_of_the_same_name_takes_the_place_of_a_lost_one_that_it_does_not_name(store, browser):
+    """As the second try of a plan does that was committed in part."""
+    lose(store)
+
+    def work(change):
+        again = replace(
+            make_allocation(number=1), id="e" * 36, node_id=make_node(7).id, create_index=10,
+            create_time=SOME_MOMENT + 3 * SECOND,
+        )  # fmt: skip
+        put_found(change, again)
+
+    store.write(WriteKind.PLAN_RESULT, work, now=SOME_MOMENT)
+    page = browser.get(f"/stories/{LOSS.id}/").text
+    assert "<strong>2 of 2 lost allocations have a new place.</strong>" in page
+    assert "does not, yet" not in page
