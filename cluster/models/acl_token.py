@@ -52,7 +52,7 @@ class AclTokenUseRow(ReadOnlyRow):
     used_at = NanosecondsField("used", help_text="And perhaps within the hour after that.")
 
     objects = ReadOnlyQuerySet["AclTokenUseRow"].as_manager()
-    put_by = ("cluster.store.token_uses.TokenUses.note",)
+    put_by = ("cluster.store.token_uses.write_use",)
     removed_by = ("cluster.store.token_uses.forget_uses",)
 
     class Meta:

@@ -9,10 +9,10 @@ import logging
 import threading
 from functools import partial
 
-from django.db import connections
+from django.db import OperationalError, connections
 
 from cluster.store.plain_cursor import plain_cursor
-from cluster.store.transactions import write_transaction, writes_patiently
+from cluster.store.transactions import is_busy, write_transaction, writes_patiently
 from cluster.store.writer import DjangoStateStore
 from cluster.store.writer_thread import WriterThread
 from scheduler.structs.wire import Nanoseconds
@@ -48,22 +48,25 @@ class TokenUses:
             if len(self._noted) >= _MOST_KEPT:
                 self._noted.clear()
             self._noted[accessor_id] = now
-        write = partial(writes_patiently, partial(self._write, accessor_id, now))
-        order = self._writer.submit(write, alone=True)
+        # Tried once: what a caller wants written stands behind it, and may not wait for it.
+        order = self._writer.submit(partial(write_use, self._alias, accessor_id, now), alone=True)
         order.future.add_done_callback(partial(self._written, accessor_id))
 
-    def _write(self, accessor_id: str, now: Nanoseconds) -> None:
-        connection = connections[self._alias]
-        with write_transaction(connection), plain_cursor(connection) as cursor:
-            cursor.execute(_PUT, (accessor_id, now, PRECISION))
-
     def _written(self, accessor_id: str, future: "asyncio.Future[None]") -> None:
-        if future.cancelled() or future.exception() is None:
+        if future.cancelled() or (error := future.exception()) is None:
             return
         # The next use tries again.
-        log.warning("action=token-use not written: %s", future.exception())
+        if not (isinstance(error, OperationalError) and is_busy(error)):
+            log.warning("action=token-use not written: %s", error)
         with self._lock:
             self._noted.pop(accessor_id, None)
+
+
+def write_use(alias: str, accessor_id: str, now: Nanoseconds) -> None:
+    """In the record, unless a use of the last hour is there. Raises OperationalError."""
+    connection = connections[alias]
+    with write_transaction(connection), plain_cursor(connection) as cursor:
+        cursor.execute(_PUT, (accessor_id, now, PRECISION))
 
 
 def forget_uses(store: DjangoStateStore) -> None:

@@ -52,6 +52,7 @@ _ADMINS: dict[type[Model], type[ReadOnlyAdmin]] = {
     models.AclRoleRow: inside.DescribedAdmin,
     models.AclBindingRuleRow: access.BindingRuleAdmin,
     models.AclTokenRow: access.ApiTokenAdmin,
+    models.AclTokenUseRow: access.TokenUseAdmin,
     models.JoinTokenRow: access.JoinTokenAdmin,
     models.JoinedNodeRow: access.JoinedNodeAdmin,
     models.OneTimeLoginRow: access.LoginAdmin,

@@ -43,6 +43,15 @@ class OneTimeTokenAdmin(ListOnlyAdmin):
     ordering = ("expires",)
 
 
+class TokenUseAdmin(ReadOnlyAdmin):
+    """When each API token was used last."""
+
+    list_display = ("accessor_id", "used_at")
+    list_filter = (("used_at", SinceFilter),)
+    search_fields = ("accessor_id__startswith",)
+    ordering = ("-used_at",)
+
+
 class LoginAdmin(ListOnlyAdmin):
     """Links that sign a user in once."""
 

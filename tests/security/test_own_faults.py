@@ -106,6 +106,8 @@ async def test_a_full_disk_is_a_503_that_says_so(programs):
 
 async def test_a_record_that_may_not_be_written_is_a_503(programs):
     async with programs() as client:
+        # The first use of a token is noted, by the same connection.
+        await client.get("/v1/jobs")
         await on_the_writer("PRAGMA query_only = 1")
         answer = await register(client)
         await on_the_writer("PRAGMA query_only = 0")

@@ -421,7 +421,7 @@ async def test_other_kinds_are_empty_or_unknown(api):
     assert (await api.get("/v1/volumes")).json == []
     assert (await api.get("/v1/volumes", type="csi")).json == []
     assert (await api.get("/v1/volumes", type="x")).text == "resource not found"
-    assert (await api.get("/v1/volume/csi/x")).status == 501
+    assert (await api.get("/v1/volume/csi/x")).status == 404
 
 
 async def test_the_record_has_what_the_answer_tells(api, site, store):

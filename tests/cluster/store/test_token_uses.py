@@ -3,7 +3,9 @@
 import asyncio
 
 import pytest
+from django.db import OperationalError
 
+from cluster.store import token_uses
 from cluster.store.token_uses import PRECISION, TokenUses, forget_uses
 from cluster.store.writer_thread import WriterThread
 from scheduler.state.nouns import ACL_TOKENS
@@ -61,16 +63,28 @@ def test_a_process_leaves_what_another_noted_within_the_hour(record, writer):
     assert use(record, TokenUses(record.alias, writer), NOON - 5) == {"a": NOON}
 
 
-def test_a_use_that_could_not_be_written_is_written_with_the_next(record, writer):
-    uses = TokenUses(record.alias, writer)
-    write = uses._write
+@pytest.mark.parametrize(
+    ("error", "warnings"),
+    [
+        pytest.param(OSError("the disk is full"), 1, id="full"),
+        # Tried once, and no fault: whoever writes behind it shall not wait.
+        pytest.param(OperationalError("database is locked"), 0, id="held"),
+    ],
+)
+def test_a_use_that_could_not_be_written_is_written_with_the_next(
+    record, writer, monkeypatch, caplog, error, warnings
+):
+    uses, tries = TokenUses(record.alias, writer), []
 
-    def fails(*_args):
-        raise OSError("the disk is full")
+    def fails(*args):
+        tries.append(args)
+        raise error
 
-    uses._write = fails
-    assert use(record, uses, NOON) == {}
-    uses._write = write
+    with monkeypatch.context() as patched:
+        patched.setattr(token_uses, "write_use", fails)
+        assert use(record, uses, NOON) == {}
+    assert len(tries) == 1
+    assert len([each for each in caplog.records if "token-use" in each.message]) == warnings
     assert use(record, uses, NOON + 1) == {"a": NOON + 1}
 
 

@@ -28,6 +28,7 @@ from cluster.store.beats import HeardBeat, write_beats, write_channels, write_si
 from cluster.store.join_tokens import add_join_token, use_join_token
 from cluster.store.leases import LeaseKeeper
 from cluster.store.one_time_tokens import create_one_time_token
+from cluster.store.token_uses import write_use
 from cluster.store.tokens import create_login
 from dashboard.operator_site import GROUPS
 from scheduler.state import nouns
@@ -173,6 +174,7 @@ def full(store, operator):
     write_channels(store, [make_node().id], "http://10.0.0.1:4646")
     write_sign(store, "web-1", 7, now=SOME_MOMENT)
     LeaseKeeper("leader", "host/1", store.alias).step(1.0)
+    write_use(store.alias, accessor_of("ci"), SOME_MOMENT)
     secrets = [make_token(store, "ci"), SECRET, "join me", CLIENT_SECRET, SEALED]
     secrets.append(
         create_one_time_token(store, accessor_of("ci"), secrets[0], expires=SOME_MOMENT)

@@ -417,14 +417,16 @@ def test_a_canary_says_that_it_is_one_until_it_is_promoted(browser, put, health,
     answer = browser.get(f"/allocations/{alloc.id}/")
     told = "A canary of v3. Restarted once." if is_canary else "Restarted once."
     assert answer.context["rest"] == told
-    assert ('data-state="canary"' in answer.text.partition("</h1>")[0]) is is_canary
+    head = answer.text.partition("<main")[2].partition("</h1>")[0]
+    assert ('data-state="canary"' in head) is is_canary
 
 
 def test_a_canary_that_has_ended_is_none_any_more(browser, put):
     alloc = put(
         client_status=ClientStatus.COMPLETE, deployment_status=DeploymentHealth(canary=True)
     )
-    assert 'data-state="canary"' not in browser.get(f"/allocations/{alloc.id}/").text
+    page = browser.get(f"/allocations/{alloc.id}/").text.partition("<main")[2]
+    assert 'data-state="canary"' not in page
 
 
 def test_the_head_says_since_when_it_runs_and_how_often_it_was_restarted(browser, put):

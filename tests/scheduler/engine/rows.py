@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from scheduler.engine.outcome import Outcome
 from scheduler.structs.allocation import Allocation, ClientStatus, DesiredTransition
-from scheduler.structs.deployment import Deployment, GroupRollout
+from scheduler.structs.deployment import Deployment, DeploymentStatus, GroupRollout
 from scheduler.structs.evaluation import EvalStatus
 from scheduler.structs.job import Job
 from scheduler.structs.node import Node
@@ -63,6 +63,8 @@ def on_each(job: Job, *nodes: Node, **fields: object) -> list[Allocation]:
 def rollout(job: Job, *, id: str = "dep", **fields: object) -> Deployment:  # noqa: A002 - its name
     """A deployment of the job; fields of its group `web` in `state`."""
     state = fields.pop("state", {})
+    if "status" in fields:
+        fields["status"] = DeploymentStatus(fields["status"])
     return Deployment(
         **{
             "id": id,
