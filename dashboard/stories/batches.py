@@ -53,9 +53,7 @@ def phases_of(
     ]
     failure = _failure(rollout.deployment, steps)
     if rollout.deployment.status is DeploymentStatus.SUCCESSFUL:
-        return with_acts(
-            [_done(phase, rollout.deployment) for phase in phases], rollout.deployment
-        )
+        return with_acts(_ended_well(phases, rollout.deployment), rollout.deployment)
     if failure is not None:
         phases = [*[_cut_off(phase, failure.began) for phase in _begun(phases)], failure]
     return with_acts(phases, rollout.deployment)
@@ -68,9 +66,28 @@ def _cut_off(phase: RolloutPhase, at: int) -> RolloutPhase:
     return msgspec.structs.replace(phase, tone="failed", whole_at=at)
 
 
-def _done(phase: RolloutPhase, deployment: Deployment) -> RolloutPhase:
-    """All of it was healthy then, whatever became of its allocations since."""
-    if phase.is_to_come or phase.healthy >= phase.wanted:
+def _ended_well(phases: Sequence[RolloutPhase], deployment: Deployment) -> list[RolloutPhase]:
+    """All of it was placed and healthy then, whatever became of its allocations since.
+
+    Those that a later version took over, or that were collected, are counted by number alone.
+    """
+    known = [_whole(phase, deployment) for phase in _begun(phases)]
+    left = sum(phase.wanted for phase in phases if phase.is_to_come)
+    if not left:
+        return known
+    rest = RolloutPhase(
+        key="batch-rest",
+        title=gettext("The rest") if known else gettext("All of it"),
+        since=deployment.modify_index if known else 0,
+        began=0 if known else deployment.create_time,
+        wanted=left,
+        is_known=False,
+    )
+    return [*known, _whole(rest, deployment)]
+
+
+def _whole(phase: RolloutPhase, deployment: Deployment) -> RolloutPhase:
+    if phase.healthy >= phase.wanted:
         return phase
     return msgspec.structs.replace(
         phase, healthy=phase.wanted, whole_at=max(phase.whole_at, deployment.modify_time)

@@ -143,15 +143,19 @@ def _phase_told(phase: RolloutPhase, inside: Sequence[ChainMember], blocked: int
     waits = count_of(blocked, "{count} evaluation waits.", "{count} evaluations wait.")
     if phase.is_to_come:
         return f"{waits} {phase.begins}" if blocked else phase.begins
-    is_first_try = phase.wanted and phase.healthy >= phase.wanted and not phase.again
+    is_whole = phase.wanted and phase.healthy >= phase.wanted
+    is_first_try = phase.is_known and is_whole and not phase.again
     return " ".join(
         part
         for part in (
             _opened_told(phase),
             waits if blocked else "",
             done_sentence(work_of(inside)),
-            "" if inside else gettext("Placed with the phase before."),
+            "" if inside or not phase.is_known else gettext("Placed with the phase before."),
             gettext("Each became healthy at the first try.") if is_first_try else "",
+            ""
+            if phase.is_known
+            else gettext("What it placed is a later version's, or collected."),
             *phase.notes,
         )
         if part

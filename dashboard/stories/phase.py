@@ -20,6 +20,8 @@ class RolloutPhase(msgspec.Struct, frozen=True, kw_only=True):
     #: What a circle at its beginning says.
     event: tuple[str, ...] = ()
     is_to_come: bool = False
+    #: Whether it is known which allocations it placed; of the others only how many is.
+    is_known: bool = True
     #: What it waits for before it begins, in the few words of a drawing, and as a sentence.
     expects: str = ""
     begins: str = ""

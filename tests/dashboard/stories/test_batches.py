@@ -263,6 +263,20 @@ def test_no_phase_of_a_rollout_that_ended_well_goes_on():
     assert [row.state for row in rows] == ["done", "done"]
 
 
+def test_nothing_of_a_rollout_that_ended_well_is_to_come_where_its_allocations_are_no_longer_its():
+    """The next version took them over as they stood."""
+    ended = rollout(at_once=2, total=6, status=DeploymentStatus.SUCCESSFUL)
+    assert told(phases_of(ended, {}, until=LATE)) == [("All of it", 6, 6, False)]
+    two = [alloc(n, 10, healthy_at=SOME_MOMENT + 60 * SECOND) for n in range(2)]
+    ended = rollout(*two, at_once=2, total=6, status=DeploymentStatus.SUCCESSFUL)
+    phases = phases_of(ended, {}, until=LATE)
+    assert told(phases) == [("Batch 1 of 3", 2, 2, False), ("The rest", 4, 4, False)]
+    rows = rollout_lanes(phases, [], LaneEvent(lines=("shop v2",), name="Cause"), LATE).rows
+    assert [row.state for row in rows] == ["done", "done"]
+    # Nobody knows with which try.
+    assert rows[1].told == "What it placed is a later version's, or collected."
+
+
 def test_names_that_took_several_tries_are_told_with_how_many():
     first, second = alloc(1, 10), alloc(2, 10, healthy_at=SOME_MOMENT + SECOND)
     again = alloc(3, 20, name=first.name, healthy_at=SOME_MOMENT + 30 * SECOND)
