@@ -117,7 +117,7 @@ def _stop(key: JobKey, word: str) -> OfferedAct:
     return OfferedAct(
         verb=gettext("{capitalize} job").format(capitalize=word.capitalize()),
         url=reverse(f"job-{word}"),
-        fields=(("namespace", key.namespace), ("job", key.job_id)),
+        fields=_fields_of(key),
         back=job_url(key),
         back_word=key.job_id,
     )
@@ -128,8 +128,7 @@ def _scale(key: JobKey, group: str, count: int) -> OfferedAct:
         verb=gettext("Scale {group} to {count}").format(group=group, count=count),
         url=reverse("job-scale"),
         fields=(
-            ("namespace", key.namespace),
-            ("job", key.job_id),
+            *_fields_of(key),
             ("group", group),
             (f"count.{quote(group, safe='')}", str(count)),
         ),
@@ -152,8 +151,7 @@ def _dispatch(key: JobKey, asked: Dispatch, rehearsal_id: str) -> OfferedAct | N
         verb=gettext("Dispatch {job}").format(job=key.job_id),
         url=reverse("job-dispatch"),
         fields=(
-            ("namespace", key.namespace),
-            ("job", key.job_id),
+            *_fields_of(key),
             # What was rehearsed once is dispatched once, however often it is pressed.
             ("token", rehearsal_id),
             ("prefix", asked.id_prefix),
@@ -173,8 +171,7 @@ def _revert(change: RevertJob) -> OfferedAct:
         verb=gettext("Go back to v{version}").format(version=change.version),
         url=reverse("job-revert"),
         fields=(
-            ("namespace", key.namespace),
-            ("job", key.job_id),
+            *_fields_of(key),
             ("version", str(change.version)),
             ("prior", str(change.prior)),
             *([("keep", "yes")] if change.keeps_counts else []),
@@ -194,6 +191,11 @@ def _of_node(change: MarkNodes) -> OfferedAct:
         back=reverse("node", args=ids),
         back_word=gettext("the node"),
     )
+
+
+def _fields_of(key: JobKey) -> tuple[tuple[str, str], ...]:
+    """Of a form that is about one job."""
+    return ("namespace", key.namespace), ("job", key.job_id)
 
 
 def _job(key: JobKey) -> dict[str, str]:

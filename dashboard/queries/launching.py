@@ -7,7 +7,7 @@ In: a reader and a periodic or parameterized job. Out: the contexts of `_job_lau
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from django.utils.translation import gettext_noop
@@ -39,26 +39,42 @@ from scheduler.structs.periodic_launch import KEPT_LAUNCHES, PeriodicLaunch
 #: Children that are listed, and among how many of the newest those of one state are looked for.
 MAX_CHILDREN, MAX_LOOKED_AT = 50, 500
 _HOUR = 3600 * 10**9
-#: Which launches are drawn: the topic of each choice, its word, the heading, how far back, ns.
-DRAWN: Mapping[str, tuple[str, str, str, int]] = {
-    "last": ("job-launches", gettext_noop("Newest"), gettext_noop("The last launches"), 0),
-    "day": ("job-launches-day", gettext_noop("1 day"), gettext_noop("The last day"), 24 * _HOUR),
-    "week": (
-        "job-launches-week",
-        gettext_noop("1 week"),
-        gettext_noop("The last week"),
-        7 * 24 * _HOUR,
+
+
+class Drawn(NamedTuple):
+    """Which launches the strip draws."""
+
+    topic: str
+    word: str
+    heading: str
+    #: How far back, ns; 0: the newest, however old.
+    back: int = 0
+
+
+class Dispatched(NamedTuple):
+    """Which of the dispatched jobs are listed."""
+
+    topic: str
+    word: str
+    #: Empty: all.
+    states: frozenset[str] = frozenset()
+
+
+DRAWN: Mapping[str, Drawn] = {
+    "last": Drawn("job-launches", gettext_noop("Newest"), gettext_noop("The last launches")),
+    "day": Drawn(
+        "job-launches-day", gettext_noop("1 day"), gettext_noop("The last day"), 24 * _HOUR
+    ),
+    "week": Drawn(
+        "job-launches-week", gettext_noop("1 week"), gettext_noop("The last week"), 7 * 24 * _HOUR
     ),
 }
-#: Which of the dispatched jobs are listed: the topic of each choice, its word, the states.
-DISPATCHED: Mapping[str, tuple[str, str, frozenset[str]]] = {
-    "all": ("job-dispatched", gettext_noop("All"), frozenset()),
-    "running": (
-        "job-dispatched-running",
-        gettext_noop("Running"),
-        frozenset({"running", "pending"}),
+DISPATCHED: Mapping[str, Dispatched] = {
+    "all": Dispatched("job-dispatched", gettext_noop("All")),
+    "running": Dispatched(
+        "job-dispatched-running", gettext_noop("Running"), frozenset({"running", "pending"})
     ),
-    "failed": ("job-dispatched-failed", gettext_noop("Failed"), frozenset({"failed"})),
+    "failed": Dispatched("job-dispatched-failed", gettext_noop("Failed"), frozenset({"failed"})),
 }
 #: Launches that the strip draws.
 MAX_MARKS = 40
@@ -113,8 +129,8 @@ def launching_topics(job: Job, query: Mapping[str, str]) -> tuple[str, ...]:
     """What the sections of a job follow; none of one that launches nothing."""
     drawn, dispatched = launching_choices(query)
     return (
-        *([DRAWN[drawn][0]] if job.is_periodic else []),
-        *([DISPATCHED[dispatched][0]] if job.is_parameterized else []),
+        *([DRAWN[drawn].topic] if job.is_periodic else []),
+        *([DISPATCHED[dispatched].topic] if job.is_parameterized else []),
     )
 
 
@@ -153,11 +169,9 @@ def dispatched_panel(
 
 
 #: By the topic of the choice.
-LAUNCH_PANELS = {
-    topic: partial(launches_panel, drawn=drawn) for drawn, (topic, _, _, _) in DRAWN.items()
-}
+LAUNCH_PANELS = {view.topic: partial(launches_panel, drawn=drawn) for drawn, view in DRAWN.items()}
 PANELS = {
-    topic: partial(dispatched_panel, choice=choice) for choice, (topic, _, _) in DISPATCHED.items()
+    view.topic: partial(dispatched_panel, choice=choice) for choice, view in DISPATCHED.items()
 }
 
 
@@ -171,7 +185,7 @@ def _launches(reader: RecordReader, job: Job, now: int, drawn: str) -> dict[str,
     lines = launch_lines(view, launch_fates(reader, job, view))
     exact = any(has_seconds(due) for due in (*(line.due for line in lines), view.next_due or 0))
     word = partial(_due_word, exact=exact)
-    _, _, heading, back = DRAWN[drawn]
+    back = DRAWN[drawn].back
     # From what is decided, not from now: nobody changes the page meanwhile.
     since = kept.decided_to - back if back else None
     shown = lines[:MAX_MARKS] if since is None else [x for x in lines if x.due >= since]
@@ -194,11 +208,11 @@ def _launches(reader: RecordReader, job: Job, now: int, drawn: str) -> dict[str,
         "key": _key(shown),
         "strip": launch_strip(_dues(shown, view, kept.decided_to, word), now, since),
         "shown": len(shown),
-        "heading": heading,
+        "heading": DRAWN[drawn].heading,
         "is_last": since is None,
         # The record holds no older ones, though there were some in this time.
         "kept_since": word(lines[-1].due, kept.decided_to) if is_cut else "",
-        "choices": _drawn_choices(job, drawn),
+        "choices": _choices(job, DRAWN, drawn, "launches=%s#strip-title"),
         "usual": usual_span(lines),
         "specs": (periodic.spec, *periodic.specs) if periodic.spec else periodic.specs,
         "zone": str(zone_of(periodic)),
@@ -216,15 +230,14 @@ def _why(job: Job, line: LaunchLine) -> str:
     return job_url(key) if line.state == "skipped" and line.child else ""
 
 
-def _drawn_choices(job: Job, chosen: str) -> tuple[dict[str, Any], ...]:
+def _choices(
+    job: Job, views: Mapping[str, Drawn] | Mapping[str, Dispatched], chosen: str, address: str
+) -> tuple[dict[str, Any], ...]:
+    """Links to the views of one part of the overview; `address`: its query and anchor."""
     page = job_url(job.key, tab="overview")
     return tuple(
-        {
-            "word": word,
-            "url": f"{page}&launches={drawn}#strip-title",
-            "is_current": drawn == chosen,
-        }
-        for drawn, (_, word, _, _) in DRAWN.items()
+        {"word": view.word, "url": f"{page}&{address % choice}", "is_current": choice == chosen}
+        for choice, view in views.items()
     )
 
 
@@ -273,7 +286,7 @@ def _due_word(instant: int, beside: int, *, exact: bool) -> str:
 
 
 def _dispatched(reader: RecordReader, job: Job, choice: str) -> dict[str, Any]:
-    _, _, states = DISPATCHED[choice]
+    states = DISPATCHED[choice].states
     looked_at = reader.children_of(job.key, MAX_LOOKED_AT if states else MAX_CHILDREN)
     summaries = reader.summaries_among({child.key for child in looked_at})
     spans = reader.spans_of(job.namespace, {child.id for child in looked_at})
@@ -293,7 +306,7 @@ def _dispatched(reader: RecordReader, job: Job, choice: str) -> dict[str, Any]:
         "is_narrowed": bool(states),
         "looked_at": len(looked_at),
         "is_cut": len(looked_at) < counts.pending + counts.running + counts.dead,
-        "choices": _choices(job, choice),
+        "choices": _choices(job, DISPATCHED, choice, "dispatched=%s#dispatched-title"),
         "lines": [
             ChildLine(
                 job=child,
@@ -307,18 +320,6 @@ def _dispatched(reader: RecordReader, job: Job, choice: str) -> dict[str, Any]:
             for child in shown
         ],
     }
-
-
-def _choices(job: Job, chosen: str) -> tuple[dict[str, Any], ...]:
-    page = job_url(job.key, tab="overview")
-    return tuple(
-        {
-            "word": word,
-            "url": f"{page}&dispatched={choice}#dispatched-title",
-            "is_current": choice == chosen,
-        }
-        for choice, (_, word, _) in DISPATCHED.items()
-    )
 
 
 def _payload_bytes(encoded: str) -> int:
